@@ -1,0 +1,149 @@
+"""The machine as an argument.
+
+Everything that gpusnap learns from a machine comes through a `Host`. Two kinds implement it: `live.py` (this
+machine) and `captured.py` (a folder that was kept: the tests' machines, `--replay`). Nothing else in the
+package opens `/proc` or `/sys`, loads a driver library, starts a command or reads a clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+READ_LIMIT = 65536
+
+
+class Stat(NamedTuple):
+    """The parts of stat(2) that matter here; `rdev` is (major, minor) of a device node, else None."""
+
+    mode: int
+    size: int
+    uid: int
+    device: int
+    inode: int
+    rdev: tuple[int, int] | None
+    modified: float
+
+
+class CommandResult(NamedTuple):
+    stdout: bytes
+    stderr: bytes
+    returncode: int
+
+
+class NvmlError(Exception):
+    """NVML answered with an error: `code` is nvmlReturn_t, `name` its own spelling (`NVML_ERROR_GPU_IS_LOST`)."""
+
+    def __init__(self, code: int, name: str, text: str = "") -> None:
+        super().__init__(f"{name}: {text}" if text else name)
+        self.code = code
+        self.name = name
+
+
+class NvmlUnavailable(Exception):
+    """There is no NVML to ask. `status` is the backend row's; `detail` says what was tried or found."""
+
+    def __init__(self, status: str, detail: str, version: str | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.version = version
+
+
+class Unsupported(Exception):
+    """This kind of host has no such thing (PDH on Linux, an ioctl in a capture that holds none)."""
+
+
+class Tree(Protocol):
+    """A folder of the system that can be read: `proc`, `sys` or `root` (everything else, `/etc/passwd`).
+
+    Paths are relative to the tree, without a leading slash: `host.proc.read("1/stat")`. Every method raises
+    the OSError that the system gave.
+    """
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        """At most `limit` bytes of the file, one read where the kernel allows it."""
+
+    def read_at(self, path: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes from `offset` (a negative one counts from the end)."""
+
+    def listdir(self, path: str) -> list[str]: ...
+
+    def readlink(self, path: str) -> str: ...
+
+    def stat(self, path: str) -> Stat:
+        """Follows links."""
+
+    def links(self, path: str) -> list[tuple[str, str]]:
+        """(name, target) of every link in a folder, by one descriptor; links that vanish are left out."""
+
+    def real(self, path: str) -> str:
+        """The canonical path inside the tree, links resolved (`class/drm/card0/device` -> `devices/pci..`)."""
+
+
+class Nvml(Protocol):
+    """The NVIDIA Management Library behind plain values.
+
+    `call` takes NVML's own function name and plain arguments: a device is named by its index as a string,
+    `"0"`, a MIG partition by `"0/3"`. Structs come back as dictionaries under NVML's field names, strings as
+    `str`, lists as lists. Bytes stay bytes, milliwatts stay milliwatts: the backend converts.
+    """
+
+    version: str | None
+    """Version of the binding (nvidia-ml-py), or None where nothing says."""
+
+    def call(self, function: str, *args: object) -> object:
+        """Raises NvmlError for NVML's own answers, UnicodeDecodeError for a name that is not UTF-8."""
+
+    def close(self) -> None: ...
+
+
+class Host(Protocol):
+    platform: str
+    """linux | wsl | windows | macos"""
+
+    proc: Tree
+    sys: Tree
+    root: Tree
+
+    def nvml(self) -> Nvml:
+        """An initialised NVML, the same one at each call; raises NvmlUnavailable, or NvmlError from nvmlInit."""
+
+    def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
+        """A command without a shell; OSError when it can't start, TimeoutError when it took too long."""
+
+    def ioctl(self, path: str, request: int, data: bytes) -> bytes:
+        """ioctl(2) on a node opened read-only for just this call; returns the buffer afterwards. OSError."""
+
+    def wall_time(self) -> float:
+        """Seconds since 1970 (CLOCK_REALTIME)."""
+
+    def uptime(self) -> float:
+        """Seconds since boot, suspend included (CLOCK_BOOTTIME; `/proc/uptime` under another procfs)."""
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def own_pid(self) -> int:
+        """gpusnap's pid in the namespace of `proc` (NSpid under `--procfs`)."""
+
+    def procfs_is_foreign(self) -> bool:
+        """True under `--procfs`: `proc` shows another pid namespace's view, so names come from its root."""
+
+    def pid_exists(self, pid: int) -> bool | None:
+        """kill(pid, 0): True (EPERM too, which proves a process that hidepid hides), False, None: can't say."""
+
+    def user_name(self, uid: int) -> str | None:
+        """None: no such user; PermissionError where the user table can't be read."""
+
+    def clock_ticks(self) -> int:
+        """SC_CLK_TCK."""
+
+    def page_size(self) -> int: ...
+
+    def uname(self) -> Mapping[str, str | None]:
+        """hostname, os (PRETTY_NAME), kernel, arch."""
+
+    def environ(self) -> Mapping[str, str]:
+        """gpusnap's own environment."""

@@ -1,0 +1,50 @@
+"""Cleaning of text that comes from the system: the only place where it happens.
+
+Names, command lines and paths are bytes that others choose. JSON needs valid UTF-8, terminals must not be
+driven by control characters, and a 100 kB argument must not make a 100 kB cell. Bytes that are not UTF-8 and
+control characters become `\\xNN`; a backslash that was there already and would read as such an escape becomes
+`\\x5c`. So two different names stay different after a round trip (psutil#515, and surrogates that `orjson`
+refuses).
+"""
+
+from __future__ import annotations
+
+MAX_TEXT = 4096
+
+
+def clean(raw: bytes | str, limit: int = MAX_TEXT) -> str:
+    """Valid, printable UTF-8 of at most `limit` characters; longer text ends in `…+N` (characters left out)."""
+    if isinstance(raw, str):
+        raw = raw.encode("utf-8", "surrogateescape" if _has_only_escapes(raw) else "surrogatepass")
+    part = raw[: limit * 8]
+    text = part.decode("utf-8", "backslashreplace") if b"\\" not in part else _keep_backslashes(part)
+    if not text.isprintable():
+        text = "".join(map(_printable, text))
+    if len(raw) > limit * 8 or len(text) > limit:
+        left_out = len(text) - limit + max(0, len(raw) - limit * 8)
+        text = f"{text[:limit]}…+{left_out}"
+    return text
+
+
+def _keep_backslashes(raw: bytes) -> str:
+    """Decode text with backslashes of its own: those that look like our escapes are escaped themselves."""
+    import re
+
+    marked = re.sub(
+        rb"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})", lambda _: b"\\x5c", raw, flags=re.IGNORECASE
+    )
+    return marked.decode("utf-8", "backslashreplace")
+
+
+def _has_only_escapes(text: str) -> bool:
+    return all(not "\ud800" <= char <= "\udfff" or "\udc80" <= char <= "\udcff" for char in text)
+
+
+def _printable(char: str) -> str:
+    """Letters of any script pass; what moves a cursor or hides (Cc, Cf, Zl, Zp, private, unassigned) does not."""
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
