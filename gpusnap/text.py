@@ -30,9 +30,7 @@ def _keep_backslashes(raw: bytes) -> str:
     """Decode text with backslashes of its own: those that look like our escapes are escaped themselves."""
     import re
 
-    marked = re.sub(
-        rb"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})", lambda _: b"\\x5c", raw, flags=re.IGNORECASE
-    )
+    marked = re.sub(rb"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})", lambda _: b"\\x5c", raw, flags=re.IGNORECASE)
     return marked.decode("utf-8", "backslashreplace")
 
 
