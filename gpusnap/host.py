@@ -43,13 +43,26 @@ class NvmlError(Exception):
 
 
 class NvmlUnavailable(Exception):
-    """There is no NVML to ask. `status` is the backend row's; `detail` says what was tried or found."""
+    """There is no NVML to ask: the library is missing, or nvmlInit failed.
 
-    def __init__(self, status: str, detail: str, version: str | None = None) -> None:
+    `status` is the backend row's word, `detail` says what was tried or found. `code` is nvmlInit's answer and
+    `library` the real path of the library that was loaded (`.../libnvidia-ml.so.460.73.01`), where there was one.
+    """
+
+    def __init__(self, status: str, detail: str, code: int | None = None, library: str | None = None) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
-        self.version = version
+        self.code = code
+        self.library = library
+
+
+# nvmlReturn_t of nvmlInit that says something else than "it is there and does not work".
+_INIT_STATUS = {4: "denied", 10: "timeout", 12: "absent"}
+
+
+def nvml_init_failed(code: int, name: str, library: str | None = None) -> NvmlUnavailable:
+    return NvmlUnavailable(_INIT_STATUS.get(code, "failed"), name, code, library)
 
 
 class Unsupported(Exception):
@@ -109,10 +122,13 @@ class Host(Protocol):
     root: Tree
 
     def nvml(self) -> Nvml:
-        """An initialised NVML, the same one at each call; raises NvmlUnavailable, or NvmlError from nvmlInit."""
+        """An initialised NVML, the same one at each call; raises NvmlUnavailable."""
 
     def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
         """A command without a shell; OSError when it can't start, TimeoutError when it took too long."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a device node or other absolute path is there, without opening it (`/dev/dxg`)."""
 
     def ioctl(self, path: str, request: int, data: bytes) -> bytes:
         """ioctl(2) on a node opened read-only for just this call; returns the buffer afterwards. OSError."""

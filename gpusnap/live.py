@@ -1,0 +1,249 @@
+"""This machine as a `Host`: the only module that opens its files, runs its commands and reads its clocks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from gpusnap.host import READ_LIMIT, CommandResult, Stat, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gpusnap.host import Nvml
+
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class LiveTree:
+    """A folder of this machine; `base` ends in `/`."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: str) -> None:
+        self.base = base.rstrip("/") + "/"
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        fd = os.open(self.base + path, _FLAGS)
+        try:
+            data = os.read(fd, limit)
+            # Files below /proc answer in parts; an empty read is the end.
+            while data and len(data) < limit:
+                more = os.read(fd, limit - len(data))
+                if not more:
+                    break
+                data += more
+        finally:
+            os.close(fd)
+        return data
+
+    def read_at(self, path: str, offset: int, limit: int) -> bytes:
+        fd = os.open(self.base + path, _FLAGS)
+        try:
+            if offset < 0:
+                offset = max(0, os.fstat(fd).st_size + offset)
+            data = b""
+            while len(data) < limit:
+                more = os.pread(fd, limit - len(data), offset + len(data))
+                if not more:
+                    break
+                data += more
+        finally:
+            os.close(fd)
+        return data
+
+    def listdir(self, path: str) -> list[str]:
+        return os.listdir(self.base + path)
+
+    def readlink(self, path: str) -> str:
+        return os.readlink(self.base + path)
+
+    def stat(self, path: str) -> Stat:
+        found = os.stat(self.base + path)
+        rdev = (os.major(found.st_rdev), os.minor(found.st_rdev)) if found.st_rdev else None
+        return Stat(
+            found.st_mode,
+            found.st_size,
+            found.st_uid,
+            found.st_dev,
+            found.st_ino,
+            rdev,
+            found.st_mtime,
+        )
+
+    def links(self, path: str) -> list[tuple[str, str]]:
+        fd = os.open(self.base + path, os.O_RDONLY | _DIRECTORY)
+        found: list[tuple[str, str]] = []
+        readlink = os.readlink
+        try:
+            for name in os.listdir(fd):
+                try:
+                    found.append((name, readlink(name, dir_fd=fd)))
+                except OSError:  # closed meanwhile
+                    continue
+        finally:
+            os.close(fd)
+        return found
+
+    def real(self, path: str) -> str:
+        resolved = os.path.realpath(self.base + path, strict=True)
+        base = os.path.realpath(self.base)
+        return os.path.relpath(resolved, base)
+
+
+class LiveHost:
+    """`procfs` and `sysfs` may name folders that a container mounted from its host."""
+
+    def __init__(self, procfs: str | None = None, sysfs: str | None = None) -> None:
+        self._procfs = (procfs or "/proc").rstrip("/") or "/"
+        self.proc = LiveTree(self._procfs)
+        self.sys = LiveTree(sysfs or "/sys")
+        self.root = LiveTree("/")
+        self.platform = self._platform()
+        self._nvml: Nvml | None = None
+        self._users: dict[int, str | None] = {}
+
+    def _platform(self) -> str:
+        if sys.platform == "win32":
+            return "windows"
+        if sys.platform == "darwin":
+            return "macos"
+        if os.path.exists("/dev/dxg"):
+            return "wsl"
+        return "linux"
+
+    def nvml(self) -> Nvml:
+        if self._nvml is None:
+            from gpusnap.live_nvml import open_nvml
+
+            self._nvml = open_nvml()
+        return self._nvml
+
+    def close_nvml(self) -> None:
+        """Forget the library, so that a driver that was replaced meanwhile is opened anew."""
+        if self._nvml is not None:
+            self._nvml.close()
+            self._nvml = None
+
+    def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
+        import subprocess
+
+        try:
+            done = subprocess.run(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise TimeoutError(f"{argv[0]}: no answer within {timeout:g} s") from late
+        return CommandResult(done.stdout[:limit], done.stderr[:limit], done.returncode)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def ioctl(self, path: str, request: int, data: bytes) -> bytes:
+        try:
+            import fcntl
+        except ImportError as missing:
+            raise Unsupported("no ioctl on this platform") from missing
+        buffer = bytearray(data)
+        fd = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        try:
+            fcntl.ioctl(fd, request, buffer, True)
+        finally:
+            os.close(fd)
+        return bytes(buffer)
+
+    def wall_time(self) -> float:
+        return time.time()
+
+    def uptime(self) -> float:
+        if self.procfs_is_foreign():
+            return float(self.proc.read("uptime").split()[0])
+        clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC_RAW", None))
+        return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def own_pid(self) -> int:
+        """The link `self` of a procfs mount names the reader in that mount's own pid namespace."""
+        if not self.procfs_is_foreign():
+            return os.getpid()
+        try:
+            return int(self.proc.readlink("self"))
+        except (OSError, ValueError):  # a copied tree: no reader of it is in it
+            return -1
+
+    def procfs_is_foreign(self) -> bool:
+        return self._procfs != "/proc"
+
+    def pid_exists(self, pid: int) -> bool | None:
+        if self.procfs_is_foreign() or sys.platform == "win32":
+            return None
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        except (OSError, OverflowError):
+            return None
+        return True
+
+    def user_name(self, uid: int) -> str | None:
+        if uid not in self._users:
+            try:
+                import pwd
+            except ImportError as missing:
+                raise PermissionError(errno.EACCES, "no user table on this platform") from missing
+            try:
+                self._users[uid] = pwd.getpwuid(uid).pw_name
+            except KeyError:
+                self._users[uid] = None
+        return self._users[uid]
+
+    def clock_ticks(self) -> int:
+        return os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 1
+
+    def page_size(self) -> int:
+        return os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+    def uname(self) -> Mapping[str, str | None]:
+        if hasattr(os, "uname"):
+            names = os.uname()
+            return {
+                "hostname": names.nodename,
+                "os": self._os_name(),
+                "kernel": names.release,
+                "arch": names.machine,
+            }
+        import platform
+
+        return {
+            "hostname": platform.node(),
+            "os": platform.platform(),
+            "kernel": platform.version(),
+            "arch": platform.machine(),
+        }
+
+    def _os_name(self) -> str | None:
+        """PRETTY_NAME of os-release(5)."""
+        for path in ("etc/os-release", "usr/lib/os-release"):
+            try:
+                text = self.root.read(path).decode("utf-8", "replace")
+            except OSError:
+                continue
+            for line in text.splitlines():
+                if line.startswith("PRETTY_NAME="):
+                    return line[12:].strip("\"'")
+        return None
+
+    def environ(self) -> Mapping[str, str]:
+        return os.environ
