@@ -1,0 +1,50 @@
+"""llama.cpp's memory breakdown tables, three wordings (`llama_print_memory_breakdown`, `llama_memory_...`,
+`common_memory_...`): total = free + (self = model + context + compute) + unaccounted, whole MiB.
+
+`--fit` prints them before anything is allocated, otherwise they come when the process ends: never a figure of a
+running process. `unaccounted` holds everything else on the card, other programs too, and wraps in older builds.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpusnap.llm.logs.load import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gpusnap.llm.logs.lines import Line
+
+_ROW = re.compile(
+    r"(?:\w{1,64}: +)?\|? *- (?P<name>[\w-]{1,64})(?: \((?P<model>[^|]{0,128}?)\))? *[|:] *"
+    r"(?:(?P<total>\d{1,9}) *= *(?P<free>\d{1,9}) *\+ *\( *(?P<self>\d{1,9}) *= *"
+    r"|(?:\d{1,9} +)?(?P<host>\d{1,9}) *= *)"
+    r"(?P<weights>\d{1,9}) *\+ *(?P<context>\d{1,9}) *\+ *(?P<compute>\d{1,9})"
+    r"(?:\) *\+ *(?P<unaccounted>-?\d{1,20}))? *\|?$"
+)
+
+
+class Row(NamedTuple):
+    device: str
+    weights: int
+    context: int
+    compute: int
+    total: int | None
+    projected: bool
+    """More is planned than is in use: nothing of it was allocated when the table was printed."""
+
+
+def read(lines: Iterable[Line]) -> list[Row]:
+    rows = []
+    for line in lines:
+        found = _ROW.match(line.text)
+        if found is not None:
+            total = int(found["total"]) if found["total"] else None
+            rest = int(found["unaccounted"]) if found["unaccounted"] else 0
+            projected = rest < 0 or (total is not None and rest > total)
+            weights, context, compute = (int(found[name]) * MIB for name in ("weights", "context", "compute"))
+            total_bytes = total * MIB if total is not None else None
+            rows.append(Row(found["name"], weights, context, compute, total_bytes, projected))
+    return rows
