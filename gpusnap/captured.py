@@ -11,7 +11,8 @@
     --- proc/77/fd/ dir size=3                a folder; also rdev=226:128 mode=0640 uid=1000
     --- sys/y gone                            in `tree.2.txt`, which is laid over at the first sleep: removed
 
-Beside it: `machine.json` (clocks, names), `nvml.json`, `commands.json`, `ioctls.json`; any may be missing.
+Beside it: `machine.json` (clocks, names), `nvml.json`, `commands.json`, `ioctls.json`, `http.json`;
+any may be missing.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from gpusnap.host import (
     READ_LIMIT,
     CommandResult,
+    HttpReply,
     NvmlError,
     NvmlUnavailable,
     Stat,
@@ -277,6 +279,7 @@ class CapturedHost:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.opened: list[str] = []
+        self.requests: list[str] = []
         self.entries: dict[str, Entry] = {}
         self.children: dict[str, set[str]] = {}
         self._inodes: dict[str, int] = {}
@@ -285,6 +288,7 @@ class CapturedHost:
         self.nvml_answers = self._json("nvml.json")
         self._commands = self._json("commands.json")
         self._ioctls = self._json("ioctls.json")
+        self._http = self._json("http.json")
         self._wall = float(self._machine.get("wall_time", 1_796_040_000.0))
         self._uptime = float(self._machine.get("uptime", 86_400.0))
         self.platform: str = self._machine.get("platform", "linux")
@@ -348,6 +352,38 @@ class CapturedHost:
             str(answer.get("stderr", "")).encode()[:limit],
             int(answer.get("returncode", 0)),
         )
+
+    def http_get(
+        self,
+        address: str,
+        port: int,
+        path: str,
+        headers: Mapping[str, str],
+        timeout: float,  # noqa: ARG002 - a kept answer comes at once
+        limit: int,
+    ) -> HttpReply:
+        """`http.json`: {"127.0.0.1:8080/props": {"status": 200, "body": {...} | "text"} | {"errno": "ETIMEDOUT"}}.
+
+        Where an answer names `key`, it is given only with that bearer token, else 401. What was asked is kept in
+        `requests`; nothing listens at any other address.
+        """
+        asked = f"{address}:{port}{path}"
+        self.requests.append(asked)
+        answer = self._http.get(asked, {"errno": "ECONNREFUSED"})
+        if "errno" in answer:
+            number = getattr(errno, answer["errno"])
+            raise OSError(number, os.strerror(number), asked)  # OSError picks TimeoutError for ETIMEDOUT
+        if "key" in answer and headers.get("Authorization") != f"Bearer {answer['key']}":
+            return HttpReply(401, b"")
+        body = answer.get("body", "")
+        if not isinstance(body, str):
+            import json
+
+            body = json.dumps(body)
+        data = body.encode()
+        if len(data) > limit:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), asked)
+        return HttpReply(int(answer.get("status", 200)), data)
 
     def exists(self, path: str) -> bool:
         full = "root/" + path.lstrip("/")

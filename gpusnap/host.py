@@ -33,6 +33,11 @@ class CommandResult(NamedTuple):
     returncode: int
 
 
+class HttpReply(NamedTuple):
+    status: int
+    body: bytes
+
+
 class NvmlError(Exception):
     """NVML answered with an error: `code` is nvmlReturn_t, `name` its own spelling (`NVML_ERROR_GPU_IS_LOST`)."""
 
@@ -129,6 +134,15 @@ class Host(Protocol):
 
     def exists(self, path: str) -> bool:
         """Whether a device node or other absolute path is there, without opening it (`/dev/dxg`)."""
+
+    def http_get(
+        self, address: str, port: int, path: str, headers: Mapping[str, str], timeout: float, limit: int
+    ) -> HttpReply:
+        """One GET to a server on this machine's loopback interface (`127.0.0.1`, `::1`), never further.
+
+        No redirect is followed, no proxy used; OSError (TimeoutError among them) when there is no whole answer
+        of at most `limit` bytes within `timeout` seconds.
+        """
 
     def ioctl(self, path: str, request: int, data: bytes) -> bytes:
         """ioctl(2) on a node opened read-only for just this call; returns the buffer afterwards. OSError."""

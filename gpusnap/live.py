@@ -13,7 +13,7 @@ from gpusnap.host import READ_LIMIT, CommandResult, Stat, Unsupported
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpusnap.host import Nvml
+    from gpusnap.host import HttpReply, Nvml
 
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -143,6 +143,13 @@ class LiveHost:
         except subprocess.TimeoutExpired as late:
             raise TimeoutError(f"{argv[0]}: no answer within {timeout:g} s") from late
         return CommandResult(done.stdout[:limit], done.stderr[:limit], done.returncode)
+
+    def http_get(
+        self, address: str, port: int, path: str, headers: Mapping[str, str], timeout: float, limit: int
+    ) -> HttpReply:
+        from gpusnap.live_http import http_get
+
+        return http_get(address, port, path, headers, timeout, limit)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
