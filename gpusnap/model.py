@@ -16,6 +16,8 @@ EXPLANATION_SCHEMA = "gpusnap.explanation/1"
 SUMMARY_SCHEMA = "gpusnap.summary/1"
 
 Number = int | float
+# What a leaf of a row can hold.
+Value = bool | int | float | str | list[str | int] | None
 
 
 class HostRow(TypedDict):
@@ -298,8 +300,8 @@ class DiffSide(TypedDict):
 class Change(TypedDict):
     """One field of a row that is not the same; `delta` is null when either side was not measured."""
 
-    before: object
-    after: object
+    before: Value
+    after: Value
     delta: Number | None
     reset: bool
     before_provenance: str | None
