@@ -9,7 +9,7 @@ too: struct layouts, sentinels, symbols that old drivers lack. `scenario.h` tell
 
 from __future__ import annotations
 
-from tests.standin.library import BEFORE_R450, BEFORE_R510, BEFORE_R535, build
+from tests.standin.library import BEFORE_R450, BEFORE_R510, BEFORE_R535, build, build_cuda
 from tests.standin.scenario import FOREVER, UNAVAILABLE, Card, Partition, Proc, Retired, Sample, Scenario
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "Sample",
     "Scenario",
     "build",
+    "build_cuda",
 ]

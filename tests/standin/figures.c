@@ -110,12 +110,20 @@ EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtili
     return answer_uint(at.card, "utilization.memory", &load->memory);
 }
 
+static nvmlReturn_t take(const struct card *card, u64 *used, u64 *free_bytes) {
+    u64 more = setting(card, "cuda") ? living_bytes(card) : 0;
+    *used += more;
+    *free_bytes -= more;
+    return NVML_SUCCESS;
+}
+
 /* Since R510 `used` of the first call counts the driver's reserved part too (gpustat#141). */
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
     ENTER_CARD;
     TRY(answer_u64(at.card, "memory.total", &memory->total));
     TRY(answer_u64(at.card, "memory.free", &memory->free));
-    return answer_u64(at.card, "memory.v1_used", &memory->used);
+    TRY(answer_u64(at.card, "memory.v1_used", &memory->used));
+    return take(at.card, &memory->used, &memory->free);
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
@@ -124,7 +132,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v
     TRY(answer_u64(at.card, "memory.total", &memory->total));
     TRY(answer_u64(at.card, "memory.reserved", &memory->reserved));
     TRY(answer_u64(at.card, "memory.free", &memory->free));
-    return answer_u64(at.card, "memory.used", &memory->used);
+    TRY(answer_u64(at.card, "memory.used", &memory->used));
+    return take(at.card, &memory->used, &memory->free);
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory) {

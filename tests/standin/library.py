@@ -34,13 +34,21 @@ def build(directory: Path | None = None, *, missing: Iterable[str] = ()) -> Path
     Built under `directory` (a folder of the temporary one if None) and kept there by the hash of what it is
     made of, so that a test run compiles each variant once.
     """
-    absent = sorted(set(missing))
-    sources = sorted(SOURCES.glob("*.c"))
-    parts = [path.read_bytes() for path in (*sources, *sorted(SOURCES.glob("*.h")))]
+    return _kept(directory, SOURCES, sorted(set(missing)), "libnvidia-ml.so.1")
+
+
+def build_cuda(directory: Path | None = None) -> Path:
+    """The same for a stand-in `libcuda.so.1` (cuda/cuda.c), in a folder of its own."""
+    return _kept(directory, SOURCES / "cuda", [], "libcuda.so.1")
+
+
+def _kept(directory: Path | None, folder: Path, absent: list[str], name: str) -> Path:
+    sources = sorted(folder.glob("*.c"))
+    parts = [path.read_bytes() for path in (*sources, *sorted(folder.glob("*.h")))]
     parts.append(repr((FLAGS, absent)).encode())
     digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     root = directory or Path(tempfile.gettempdir()) / f"gpusnap-standin-{os.getuid()}"
-    library = root / digest / "libnvidia-ml.so.1"
+    library = root / digest / name
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
         _compile(sources, absent, library)

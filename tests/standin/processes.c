@@ -27,20 +27,34 @@ static size_t size_of(enum layout layout) {
                                          : sizeof(nvmlProcessDetail_t);
 }
 
-/* `kinds`: the first letters of the lists that are meant. The caller's buffer holds `room` bytes. */
+struct listing {
+    const char *kinds; /* the first letters of the lists that are meant */
+    enum layout layout;
+    char *to; /* NULL: count only */
+    size_t room;
+    unsigned count;
+};
+
+static void write_some(struct listing *listing, const struct process *some, int number) {
+    size_t size = size_of(listing->layout);
+    for (int i = 0; i < number; i++) {
+        if (!strchr(listing->kinds, some[i].kind)) continue;
+        if (listing->to && (listing->count + 1) * size <= listing->room)
+            write_one(listing->to + listing->count * size, &some[i], listing->layout);
+        listing->count++;
+    }
+}
+
 static unsigned write_list(const struct context *at, const char *kinds, enum layout layout, char *to, size_t room) {
-    unsigned count = 0;
+    struct listing listing = {kinds, layout, to, room, 0};
+    struct process found[MAX_LIVING];
     for (int i = 0; i < at->machine->n_cards; i++) {
         const struct card *owner = &at->machine->cards[i];
         if (!is_listed(at->card, owner)) continue;
-        for (int j = 0; j < owner->n_processes; j++) {
-            if (!strchr(kinds, owner->processes[j].kind)) continue;
-            if (to && (count + 1) * size_of(layout) <= room)
-                write_one(to + count * size_of(layout), &owner->processes[j], layout);
-            count++;
-        }
+        write_some(&listing, owner->processes, owner->n_processes);
+        write_some(&listing, found, living(owner, found, MAX_LIVING));
     }
-    return count;
+    return listing.count;
 }
 
 static nvmlReturn_t list(const struct context *at, const char *kinds, enum layout layout, unsigned *count, void *to) {

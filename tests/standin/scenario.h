@@ -76,6 +76,11 @@ const char *setting(const struct card *card, const char *key);
 /* Counts the call, waits as `slow` says and returns what `fail` says. Called first by every exported function. */
 nvmlReturn_t gate(struct scenario *machine, int index, int partition, const char *function, int detail);
 
+/* `set CARD cuda FOLDER`: who has memory of the card through the stand-in libcuda now, and how much together. */
+enum { MAX_LIVING = 64 };
+int living(const struct card *card, struct process *to, int room);
+u64 living_bytes(const struct card *card);
+
 /* The numbers of a line: `n/a` is all ones. */
 u64 number(const char *text);
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.standin.library import build
+from tests.standin.library import build, build_cuda
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -302,17 +302,24 @@ class Scenario:
         return path
 
     def environment(
-        self, folder: Path, *, missing: Iterable[str] = (), calls: Path | None = None
+        self, folder: Path, *, missing: Iterable[str] = (), calls: Path | None = None, cuda: bool = False
     ) -> dict[str, str]:
-        """What a child process needs in its environment to see this machine; `calls` gets a line for each call."""
-        found = {
-            "LD_LIBRARY_PATH": os.pathsep.join(
-                filter(None, (str(build(missing=missing)), os.environ.get("LD_LIBRARY_PATH")))
-            ),
-            "GPUSNAP_TEST_NVML": str(self.write(folder / "nvml.scenario")),
-        }
+        """What a child process needs in its environment to see this machine.
+
+        `calls` gets a line for each call. `cuda`: programs can allocate on card 0, through a stand-in libcuda.
+        """
+        libraries = [str(build(missing=missing))]
+        found = {"GPUSNAP_TEST_NVML": str(folder / "nvml.scenario")}
         if calls is not None:
             found["GPUSNAP_TEST_NVML_CALLS"] = str(calls)
+        if cuda:
+            found["GPUSNAP_TEST_CUDA"] = str(folder / "cuda")
+            (folder / "cuda").mkdir(exist_ok=True)
+            libraries.append(str(build_cuda()))
+            self.cards[0].figures["cuda"] = found["GPUSNAP_TEST_CUDA"]
+        self.write(folder / "nvml.scenario")
+        inherited = os.environ.get("LD_LIBRARY_PATH")
+        found["LD_LIBRARY_PATH"] = os.pathsep.join([*libraries, *([inherited] if inherited else [])])
         return found
 
 
