@@ -1,0 +1,180 @@
+"""The collector core that every command shares: a host and options in, one snapshot document out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import gpusnap
+from gpusnap.collect.accounting import account
+from gpusnap.collect.adapter_filter import keep_adapters
+from gpusnap.collect.bounded import BoundedBackend
+from gpusnap.collect.harvest import warning
+from gpusnap.collect.host_facts import boot_id, host_row
+from gpusnap.collect.merge import LAST_RESORT, NO_LIST, merge_adapters, merge_processes
+from gpusnap.collect.processes import ProcessTable
+from gpusnap.collect.registry import backends_for
+from gpusnap.collect.rows import ProvenanceTable, adapter_row, process_row
+from gpusnap.reading import Reading, null
+from gpusnap.timefmt import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusnap.collect.harvest import AdapterFacts, Backend, Harvest, ProcessFacts
+    from gpusnap.collect.options import CollectOptions
+    from gpusnap.host import Host
+    from gpusnap.model import Adapter, Holder, Process, Snapshot, Warning_
+
+SCHEMA = "gpusnap.snapshot/1"
+_BROKEN = ("failed", "denied", "timeout")
+
+
+def collect(host: Host, options: CollectOptions) -> Snapshot:
+    """One snapshot of the machine."""
+    return Collector(host, options).sample()
+
+
+class Collector:
+    """Takes samples; what does not change between them (handles, static process facts) is kept."""
+
+    def __init__(self, host: Host, options: CollectOptions, backends: Sequence[Backend] | None = None) -> None:
+        self._host = host
+        self._options = options
+        chosen = backends_for(host, options) if backends is None else backends
+        self._backends = [BoundedBackend(backend, options.timeout) for backend in chosen]
+        self._table = ProcessTable(host, options)
+        self._host_row = host_row(host)
+        self._boot_id = boot_id(host)
+        self._last_sample: float | None = None
+
+    @property
+    def hangs(self) -> bool:
+        """A driver call of some backend never came back: leave without cleaning up."""
+        return any(backend.timed_out for backend in self._backends)
+
+    def sample(self) -> Snapshot:
+        host, options = self._host, self._options
+        window = self._open_window()
+        taken_at, started = host.wall_time(), host.uptime()
+        harvests = [backend.read() for backend in self._backends]
+        self._table.start_sample()
+        warnings = [note for harvest in harvests for note in harvest.warnings]
+        adapters = keep_adapters(_known_adapters(harvests), options.adapters)
+        provenance = ProvenanceTable()
+        processes = self._describe(adapters, merge_processes(harvests), warnings)
+        rows = [self._process_row(adapter, process, provenance) for adapter, process in processes]
+        documents = self._adapter_rows(adapters, processes, provenance)
+        return {
+            "schema": SCHEMA,
+            "version": gpusnap.__version__,
+            "taken_at": rfc3339(taken_at),
+            "boot_id": self._boot_id,
+            "uptime_seconds": round(started, 3),
+            "duration_seconds": round(max(0.0, host.uptime() - started), 6),
+            "window_seconds": window,
+            "labels": options.labels,
+            "host": self._host_row,
+            "backends": [harvest.backend for harvest in harvests],
+            "adapters": documents,
+            "processes": rows if _lists_something(documents, harvests) else None,
+            "recording": None,
+            "warnings": warnings,
+            "provenance": provenance.entries,
+        }
+
+    def _open_window(self) -> float | None:
+        """Wait between two samples of the rate counters; later samples of a run use the one before."""
+        now = self._host.uptime()
+        if self._last_sample is None and self._options.window > 0:
+            self._table.prime()
+            for backend in self._backends:
+                backend.prime()
+            self._host.sleep(self._options.window)
+            self._last_sample = now
+            now = self._host.uptime()
+        window = None if self._last_sample is None else round(now - self._last_sample, 3)
+        self._last_sample = now
+        return window
+
+    def _describe(
+        self, adapters: list[AdapterFacts], found: list[ProcessFacts], warnings: list[Warning_]
+    ) -> list[tuple[AdapterFacts, ProcessFacts]]:
+        """Add to each process what the system knows of it; sort by adapter, then by memory."""
+        place = {facts.key: number for number, facts in enumerate(adapters)}
+        kept = [facts for facts in found if facts.adapter_key in place]
+        foreign: set[str] = set()
+        for facts in kept:
+            facts.figures.update(self._table.facts(facts.pid, facts.pid_space))
+            if facts.figures["name"].provenance.startswith("null:other-pid-namespace"):
+                foreign.add(facts.adapter_key)
+        for facts in adapters:
+            if facts.key in foreign:
+                text = "its driver names processes by the host's pids, which are not those of this pid namespace"
+                warnings.append(warning("other-pid-namespace", text, str(facts.identity["id"])))
+        kept.sort(key=lambda facts: (place[facts.adapter_key], _by_memory(facts), facts.pid))
+        return [(adapters[place[facts.adapter_key]], facts) for facts in kept]
+
+    def _process_row(self, adapter: AdapterFacts, facts: ProcessFacts, table: ProvenanceTable) -> Process:
+        return process_row(str(adapter.identity["id"]), facts.pid, facts.figures, self._is_own(facts), table)
+
+    def _is_own(self, facts: ProcessFacts) -> bool:
+        reading = facts.figures.get("self")
+        return reading is not None and reading.value is True
+
+    def _adapter_rows(
+        self,
+        adapters: list[AdapterFacts],
+        processes: list[tuple[AdapterFacts, ProcessFacts]],
+        provenance: ProvenanceTable,
+    ) -> list[Adapter]:
+        parents = {facts.identity.get("parent") for facts in adapters} - {None}
+        holders = self._holders(adapters)
+        rows = []
+        for facts in adapters:
+            listed = self._listed(facts)
+            mine = [p.figures for a, p in processes if a is facts and not self._is_own(p)]
+            books = account(facts, mine, listed=listed, has_partitions=facts.identity["id"] in parents)
+            rows.append(
+                adapter_row(
+                    facts,
+                    processes_listed=listed,
+                    accounting=books.leaves,
+                    by_category=books.by_category,
+                    holders=holders.get(facts.key, null("not-requested", "--holders")),
+                    table=provenance,
+                )
+            )
+        return rows
+
+    def _listed(self, facts: AdapterFacts) -> str | Reading:
+        if not self._options.processes:
+            return null("not-requested", "--no-processes")
+        return facts.processes_listed if facts.lists_processes else NO_LIST
+
+    def _holders(self, adapters: list[AdapterFacts]) -> dict[str, list[Holder] | Reading]:
+        if not self._options.holders:
+            return {}
+        from gpusnap.collect.holders import holders_of
+
+        return holders_of(self._host, self._table, adapters)
+
+
+def _known_adapters(harvests: list[Harvest]) -> list[AdapterFacts]:
+    """Merged adapters, in the order of their backends; what only a last resort saw stands last."""
+    first = [h for h in harvests if h.backend["name"] not in LAST_RESORT]
+    last = [h for h in harvests if h.backend["name"] in LAST_RESORT]
+    return merge_adapters([*first, *last])
+
+
+def _by_memory(facts: ProcessFacts) -> int:
+    """Largest first, unmeasured last."""
+    value = facts.figures["vram_bytes"].value if "vram_bytes" in facts.figures else None
+    return -cast("int", value) if value is not None else 1
+
+
+def _lists_something(adapters: list[Adapter], harvests: list[Harvest]) -> bool:
+    """False: `processes` is null, since a list that could not be asked for is not an empty list."""
+    if adapters:
+        return any(row["processes_listed"] != "unavailable" for row in adapters)
+    broken = any(harvest.backend["status"] in _BROKEN for harvest in harvests)
+    return not broken

@@ -1,0 +1,49 @@
+"""Which adapter a person means: `0`, `GPU-1b2c`, `0000:3b:00.0`, `3b:00.0`, `rtx 4080`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.reading import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gpusnap.collect.harvest import AdapterFacts
+
+
+class NoSuchAdapter(ValueError):
+    """Nothing on this machine answers to the word; the message is for a person."""
+
+
+def names_adapter(word: str, row: Mapping[str, object]) -> bool:
+    """Whether `word` names the adapter: its index, a prefix of its UUID or id, its PCI address (with or without
+    domain), or words of its model."""
+    text = word.strip().lower()
+    if text.isdigit():
+        return row.get("parent") is None and row.get("index") == int(text)
+    ident = str(row.get("id") or "").lower()
+    uuid = str(row.get("uuid") or "").lower()
+    address = str(row.get("pci_address") or "").lower()
+    if len(text) >= 4 and (ident.startswith(text) or uuid.startswith((text, "gpu-" + text))):
+        return True
+    if address and (text == address or text == address.partition(":")[2]):
+        return True
+    model = str(row.get("model") or "").lower()
+    return bool(model) and all(part in model for part in text.split())
+
+
+def keep_adapters(adapters: list[AdapterFacts], words: Sequence[str]) -> list[AdapterFacts]:
+    """Those that some word names, all without words; NoSuchAdapter when a word names none."""
+    if not words:
+        return adapters
+    plain = [(facts, _plain(facts.identity)) for facts in adapters]
+    for word in words:
+        if not any(names_adapter(word, row) for _, row in plain):
+            known = ", ".join(f"{row.get('index')}: {row.get('model')}" for _, row in plain) or "none"
+            raise NoSuchAdapter(f"no adapter is named {word!r} (adapters here: {known})")
+    return [facts for facts, row in plain if any(names_adapter(word, row) for word in words)]
+
+
+def _plain(identity: Mapping[str, object]) -> dict[str, object]:
+    return {key: value.value if isinstance(value, Reading) else value for key, value in identity.items()}

@@ -1,0 +1,62 @@
+"""A backend in a thread of its own, so that a driver call that hangs costs the backend, not the run."""
+
+from __future__ import annotations
+
+import _thread
+from typing import TYPE_CHECKING
+
+from gpusnap.collect.harvest import Harvest, backend_row, warning
+
+if TYPE_CHECKING:
+    from gpusnap.collect.harvest import Backend
+
+
+class BoundedBackend:
+    """`read` and `prime` with a time limit; a backend that still hangs from the last time is not asked again."""
+
+    def __init__(self, backend: Backend, timeout: float) -> None:
+        self.backend = backend
+        self.timed_out = False
+        self._timeout = timeout
+        self._running: _thread.LockType | None = None
+        self._results: list[Harvest | Exception] = []
+
+    def prime(self) -> None:
+        self._run("prime")
+
+    def read(self) -> Harvest:
+        result = self._run("read")
+        if isinstance(result, Harvest):
+            return result
+        if result is None:
+            self.timed_out = True
+            detail = f"no answer within {self._timeout:g} s"
+            return Harvest(backend_row(self.backend.name, "timeout", detail=detail))
+        harvest = Harvest(backend_row(self.backend.name, "failed", detail=f"internal error: {result!r}"))
+        harvest.warnings.append(warning("internal-error", f"{self.backend.name}: {result!r}"))
+        return harvest
+
+    def _run(self, method: str) -> Harvest | Exception | None:
+        """None: no answer in time."""
+        running = self._running
+        if running is not None and not running.acquire(timeout=0):
+            return None
+        results: list[Harvest | Exception] = []
+        lock = _thread.allocate_lock()
+        lock.acquire()
+
+        def work() -> None:
+            try:
+                answer = getattr(self.backend, method)()
+                results.append(answer if answer is not None else Harvest(backend_row(self.backend.name)))
+            except Exception as fault:  # noqa: BLE001 - a fault in one backend must not cost the others' figures
+                results.append(fault)
+            finally:
+                lock.release()
+
+        self._running = lock
+        _thread.start_new_thread(work, ())
+        if not lock.acquire(timeout=self._timeout):
+            return None
+        self._running = None
+        return results[0]
