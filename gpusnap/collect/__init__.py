@@ -11,10 +11,12 @@ from gpusnap.collect.bounded import BoundedBackend
 from gpusnap.collect.harvest import warning
 from gpusnap.collect.host_facts import boot_id, host_row
 from gpusnap.collect.merge import LAST_RESORT, NO_LIST, merge_adapters, merge_processes
-from gpusnap.collect.processes import ProcessTable
+from gpusnap.collect.processes import open_table
+from gpusnap.collect.holders import gpu_file_test
 from gpusnap.collect.registry import backends_for
+from gpusnap.collect.roles import classify
 from gpusnap.collect.rows import ProvenanceTable, adapter_row, process_row
-from gpusnap.reading import Reading, null
+from gpusnap.reading import Reading, inferred, null
 from gpusnap.timefmt import rfc3339
 
 if TYPE_CHECKING:
@@ -42,7 +44,9 @@ class Collector:
         self._options = options
         chosen = backends_for(host, options) if backends is None else backends
         self._backends = [BoundedBackend(backend, options.timeout) for backend in chosen]
-        self._table = ProcessTable(host, options)
+        self._table = open_table(host, options)
+        self._holds_gpu_file = gpu_file_test(host)
+        self._classes: dict[tuple[int, object, object], tuple[Reading, Reading]] = {}
         self._host_row = host_row(host)
         self._boot_id = boot_id(host)
         self._last_sample: float | None = None
@@ -57,7 +61,7 @@ class Collector:
         window = self._open_window()
         taken_at, started = host.wall_time(), host.uptime()
         harvests = [backend.read() for backend in self._backends]
-        self._table.start_sample()
+        self._table.begin_sample()
         warnings = [note for harvest in harvests for note in harvest.warnings]
         adapters = keep_adapters(_known_adapters(harvests), options.adapters)
         provenance = ProvenanceTable()
@@ -86,9 +90,8 @@ class Collector:
         """Wait between two samples of the rate counters; later samples of a run use the one before."""
         now = self._host.uptime()
         if self._last_sample is None and self._options.window > 0:
-            self._table.prime()
-            for backend in self._backends:
-                backend.prime()
+            pids = {pid for backend in self._backends for pid in backend.prime()}
+            self._table.prime(pids)
             self._host.sleep(self._options.window)
             self._last_sample = now
             now = self._host.uptime()
@@ -104,15 +107,36 @@ class Collector:
         kept = [facts for facts in found if facts.adapter_key in place]
         foreign: set[str] = set()
         for facts in kept:
-            facts.figures.update(self._table.facts(facts.pid, facts.pid_space))
-            if facts.figures["name"].provenance.startswith("null:other-pid-namespace"):
+            known = self._table.facts(facts.pid, facts.pid_space, self._holds_gpu_file)
+            for leaf, reading in known.items():
+                facts.figures.setdefault(leaf, reading)
+            self._classify(facts)
+            if known["name"].provenance.startswith("null:other-pid-namespace"):
                 foreign.add(facts.adapter_key)
-        for facts in adapters:
-            if facts.key in foreign:
+        for adapter in adapters:
+            if adapter.key in foreign:
                 text = "its driver names processes by the host's pids, which are not those of this pid namespace"
-                warnings.append(warning("other-pid-namespace", text, str(facts.identity["id"])))
+                warnings.append(warning("other-pid-namespace", text, str(adapter.identity["id"])))
         kept.sort(key=lambda facts: (place[facts.adapter_key], _by_memory(facts), facts.pid))
         return [(adapters[place[facts.adapter_key]], facts) for facts in kept]
+
+    def _classify(self, facts: ProcessFacts) -> None:
+        """Category and role, from the program; kept for the process's life, since the program may change by execve."""
+        figures = facts.figures
+        key = (facts.pid, figures["start_ticks"].value, figures["name"].value)
+        known = self._classes.get(key)
+        if known is None:
+            words = self._table.raw_words(facts.pid)
+            category, role = classify(
+                text_of(figures["name"]),
+                text_of(figures["exe"]),
+                words,
+                is_kernel_thread=self._table.is_kernel_thread(facts.pid),
+            )
+            kind = inferred(category, "program")
+            known = (kind, null("none") if role is None else inferred(role, "program"))
+            self._classes[key] = known
+        figures["category"], figures["role"] = known
 
     def _process_row(self, adapter: AdapterFacts, facts: ProcessFacts, table: ProvenanceTable) -> Process:
         return process_row(str(adapter.identity["id"]), facts.pid, facts.figures, self._is_own(facts), table)
@@ -178,3 +202,7 @@ def _lists_something(adapters: list[Adapter], harvests: list[Harvest]) -> bool:
         return any(row["processes_listed"] != "unavailable" for row in adapters)
     broken = any(harvest.backend["status"] in _BROKEN for harvest in harvests)
     return not broken
+
+
+def text_of(reading: Reading) -> str | None:
+    return None if reading.value is None else str(reading.value)

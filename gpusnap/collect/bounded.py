@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from gpusnap.collect.harvest import Harvest, backend_row, warning
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
     from gpusnap.collect.harvest import Backend
+
+    Answer = TypeVar("Answer")
 
 
 class BoundedBackend:
@@ -19,13 +24,14 @@ class BoundedBackend:
         self.timed_out = False
         self._timeout = timeout
         self._running: _thread.LockType | None = None
-        self._results: list[Harvest | Exception] = []
 
-    def prime(self) -> None:
-        self._run("prime")
+    def prime(self) -> Iterable[int]:
+        """The pids that the backend came across; none from one that fails or hangs."""
+        answer = self._run(self.backend.prime)
+        return [] if answer is None or isinstance(answer, Exception) else answer
 
     def read(self) -> Harvest:
-        result = self._run("read")
+        result = self._run(self.backend.read)
         if isinstance(result, Harvest):
             return result
         if result is None:
@@ -36,19 +42,18 @@ class BoundedBackend:
         harvest.warnings.append(warning("internal-error", f"{self.backend.name}: {result!r}"))
         return harvest
 
-    def _run(self, method: str) -> Harvest | Exception | None:
+    def _run(self, method: Callable[[], Answer | None]) -> Answer | Exception | None:
         """None: no answer in time."""
         running = self._running
         if running is not None and not running.acquire(timeout=0):
             return None
-        results: list[Harvest | Exception] = []
+        results: list[Answer | Exception | None] = []
         lock = _thread.allocate_lock()
         lock.acquire()
 
         def work() -> None:
             try:
-                answer = getattr(self.backend, method)()
-                results.append(answer if answer is not None else Harvest(backend_row(self.backend.name)))
+                results.append(method())
             except Exception as fault:  # noqa: BLE001 - a fault in one backend must not cost the others' figures
                 results.append(fault)
             finally:

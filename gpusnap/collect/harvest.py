@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gpusnap.collect.options import CollectOptions
     from gpusnap.host import Host
     from gpusnap.model import BackendRow, SharedClient, Warning_
@@ -87,8 +89,11 @@ class Backend(Protocol):
 
     def __init__(self, host: Host, options: CollectOptions) -> None: ...
 
-    def prime(self) -> None:
-        """Read the counters of which a rate needs two samples; called once, `--window` before the first read."""
+    def prime(self) -> Iterable[int] | None:
+        """Read the counters of which a rate needs two samples; called once, `--window` before the first read.
+
+        Returns the pids that it came across, so that their CPU time is read now too.
+        """
 
     def read(self) -> Harvest: ...
 

@@ -78,6 +78,18 @@ def list_processes(
     return ProcessList(rows, _verdict(failures, answered))
 
 
+def listed_pids(nvml: Nvml, device: str) -> list[int]:
+    """The pids of every list that answers."""
+    pids = []
+    for _, function in _LISTS:
+        try:
+            found, _ = _running(nvml, device, function)
+        except NvmlError:
+            continue
+        pids += [cast("int", row["pid"]) for row in found]
+    return pids
+
+
 def _running(nvml: Nvml, device: str, function: str) -> tuple[list[dict[str, object]], str]:
     """The newest version of the call that the driver has; a burst of new processes is asked for again once."""
     for version in ("_v3", "_v2"):

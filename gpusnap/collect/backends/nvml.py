@@ -13,7 +13,7 @@ from gpusnap.collect import nvml_device
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row, warning
 from gpusnap.collect.nvml_ask import LOST, ask, reason
 from gpusnap.collect.nvml_kernel import CardFile, card_files, driver_version, system_memory
-from gpusnap.collect.nvml_processes import ProcessList, list_processes, utilisation
+from gpusnap.collect.nvml_processes import ProcessList, list_processes, listed_pids, utilisation
 from gpusnap.host import NvmlError, NvmlUnavailable
 from gpusnap.reading import Reading, null
 
@@ -37,9 +37,17 @@ class NvmlBackend:
         self._unsupported: dict[str, dict[str, Reading]] = {}
         self._since_us = 0
 
-    def prime(self) -> None:
+    def prime(self) -> list[int]:
         """NVML keeps its own samples: remember only from when on they count."""
         self._since_us = int(self._host.wall_time() * 1_000_000)
+        if not self._options.processes or self._suspended():
+            return []
+        try:
+            nvml = self._host.nvml()
+            cards = range(cast("int", nvml.call("nvmlDeviceGetCount")))
+        except (NvmlUnavailable, NvmlError):
+            return []
+        return [pid for card in cards for pid in listed_pids(nvml, str(card))]
 
     def read(self) -> Harvest:
         asleep = self._suspended()

@@ -1,0 +1,119 @@
+"""Standard streams, files that a person named, colour, broken pipes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from gpusnap.cli import exits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class CommandError(Exception):
+    """Ends a command with one line on standard error and an exit code."""
+
+    def __init__(self, message: str, code: int = exits.USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def say(message: str) -> None:
+    """One line on standard error; a closed or full standard error is nobody's failure."""
+    line = " ".join(message.splitlines())
+    try:
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+
+
+def die_of_broken_pipes() -> None:
+    """A reader that leaves (`| head`) ends the program silently with 141, as it does other Unix tools."""
+    import signal
+
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def write_out(data: bytes, output: str | None = None) -> None:
+    """To standard output, or whole to a file: a temporary one beside it, then renamed.
+
+    A file is never truncated before its successor is complete; a new one is 0640 less the umask, since command
+    lines are private. What can't be written ends the command with one line.
+    """
+    try:
+        if output is None or output == "-":
+            sys.stdout.flush()
+            stream = sys.stdout.buffer
+            stream.write(data)
+            stream.flush()
+        elif os.path.exists(output) and not os.path.isfile(output):  # /dev/null, a named pipe
+            with open(output, "wb") as stream:
+                stream.write(data)
+        else:
+            _replace(output, data)
+    except BrokenPipeError:
+        # Windows, or a parent that ignores SIGPIPE.
+        leave(exits.BROKEN_PIPE)
+    except OSError as fault:
+        name = "standard output" if output in (None, "-") else output
+        # A stream that can't be flushed must not be flushed again at exit.
+        raise CommandError(f"{name}: {fault.strerror or fault}", exits.NOTHING_COLLECTED) from fault
+
+
+def _replace(path: str, data: bytes) -> None:
+    target = os.path.realpath(path)
+    temporary = f"{target}.{os.getpid()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    fd = os.open(temporary, flags, _mode_of(target))
+    try:
+        with os.fdopen(fd, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _mode_of(path: str) -> int:
+    try:
+        return os.stat(path).st_mode & 0o777
+    except OSError:
+        return 0o640
+
+
+def leave(code: int) -> NoReturn:
+    """End now, without waiting for a driver call that hangs in another thread."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue
+    os._exit(code)
+
+
+def wants_colour(when: str, stream_is_terminal: bool, environ: Mapping[str, str]) -> bool:
+    """--color, then NO_COLOR, then FORCE_COLOR (both count when not empty), then the terminal."""
+    if when != "auto":
+        return when == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR") or environ.get("CLICOLOR_FORCE"):
+        return True
+    return stream_is_terminal and environ.get("TERM", "") != "dumb"
+
+
+def terminal_width(environ: Mapping[str, str]) -> int | None:
+    """Columns to cut text to; None where standard output is no terminal and COLUMNS does not say."""
+    columns = environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None

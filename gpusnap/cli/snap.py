@@ -1,0 +1,58 @@
+"""`gpusnap snap`: one snapshot as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpusnap.cli import options as o
+from gpusnap.cli.schema import print_schema
+from gpusnap.cli.snapping import Machine, SnapRequest, snap
+from gpusnap.collect.options import CollectOptions
+
+HELP = "Take one snapshot and print it as JSON."
+
+
+def command(
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file, whole or not at all.")
+    ] = None,
+    window: o.Window = "0",  # type: ignore[assignment]
+    adapter: o.Adapters = [],  # noqa: B006 - typer copies it
+    processes: o.Processes = True,
+    cmdline: o.Cmdline = "redacted",
+    holders: o.Holders = False,
+    label: o.Labels = [],  # noqa: B006
+    timeout: o.Timeout = "10s",  # type: ignore[assignment]
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 4 if a figure is null for a reason that could be mended.")
+    ] = False,
+    require_gpu: Annotated[bool, typer.Option("--require-gpu", help="Exit 3 if there is no adapter.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a snapshot.")] = False,
+    replay: o.Replay = None,
+    procfs: o.Procfs = None,
+    sysfs: o.Sysfs = None,
+    verbose: o.Verbose = False,
+) -> None:
+    if schema:
+        print_schema("snapshot")
+        return
+    options = CollectOptions(
+        window=window,
+        adapters=tuple(adapter),
+        processes=processes,
+        cmdline=cmdline,
+        holders=holders,
+        labels=o.labels(label),
+        timeout=timeout,
+    )
+    request = SnapRequest(
+        options,
+        machine=Machine(replay, procfs, sysfs),
+        output=output,
+        strict=strict,
+        require_gpu=require_gpu,
+        verbose=verbose,
+    )
+    raise typer.Exit(snap(request))

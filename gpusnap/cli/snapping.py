@@ -1,0 +1,150 @@
+"""Taking a snapshot for a command: which host, which options, which exit code. Imports no typer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from gpusnap.cli import exits
+from gpusnap.cli.io import CommandError, leave, say, write_out
+from gpusnap.collect.options import CollectOptions
+
+if TYPE_CHECKING:
+    from gpusnap.collect import Collector
+    from gpusnap.host import Host
+    from gpusnap.model import Snapshot
+
+# Reasons that nobody can mend or needs to know: `--strict` passes them.
+HARMLESS = frozenset({"none", "not-requested", "not-probed", "not-supported", "not-exposed", "unified-memory"})
+_CMDLINES = ("redacted", "none", "full")
+
+
+class Machine:
+    """Which machine is meant: `--replay`, or `--procfs`/`--sysfs` and their variables, or this one."""
+
+    def __init__(self, replay: str | None = None, procfs: str | None = None, sysfs: str | None = None) -> None:
+        self.replay = replay
+        self.procfs = procfs or os.environ.get("GPUSNAP_PROCFS") or None
+        self.sysfs = sysfs or os.environ.get("GPUSNAP_SYSFS") or None
+
+    def open(self) -> Host:
+        if self.replay is not None:
+            return self._captured()
+        from gpusnap.live import LiveHost
+
+        for option, folder in (("--procfs", self.procfs), ("--sysfs", self.sysfs)):
+            if folder is not None and not os.path.isdir(folder):
+                raise CommandError(f"{option} {folder}: not a folder")
+        return LiveHost(self.procfs, self.sysfs)
+
+    def _captured(self) -> Host:
+        from pathlib import Path
+
+        from gpusnap.captured import CapturedHost
+
+        folder = Path(str(self.replay))
+        if not any((folder / name).is_file() for name in ("tree.txt", "machine.json", "nvml.json")):
+            raise CommandError(f"--replay {folder}: no captured machine (tree.txt, machine.json or nvml.json)")
+        try:
+            return CapturedHost(folder)
+        except (OSError, ValueError, KeyError) as fault:
+            raise CommandError(f"--replay {folder}: {fault}") from fault
+
+
+class SnapRequest:
+    """What `gpusnap snap` was asked for."""
+
+    def __init__(
+        self,
+        options: CollectOptions | None = None,
+        *,
+        machine: Machine | None = None,
+        output: str | None = None,
+        strict: bool = False,
+        require_gpu: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.options = options or CollectOptions()
+        self.machine = machine or Machine()
+        self.output = output
+        self.strict = strict
+        self.require_gpu = require_gpu
+        self.verbose = verbose
+
+
+def take(request: SnapRequest) -> tuple[Snapshot, Collector]:
+    """One snapshot; a word of `--adapter` that names nothing is a usage error."""
+    from gpusnap.collect import Collector
+    from gpusnap.collect.adapter_filter import NoSuchAdapter
+
+    if request.options.cmdline not in _CMDLINES:
+        expected = ", ".join(_CMDLINES)
+        raise CommandError(f"--cmdline {request.options.cmdline!r}: expected one of {expected}")
+    collector = Collector(request.machine.open(), request.options)
+    try:
+        document = collector.sample()
+    except NoSuchAdapter as unknown:
+        raise CommandError(str(unknown)) from unknown
+    if request.verbose:
+        for row in document["backends"]:
+            say(f"{row['name']}: {row['status']}{': ' + row['detail'] if row['detail'] else ''}")
+    return document, collector
+
+
+def snap(request: SnapRequest) -> int:
+    from gpusnap.codec import dumps
+
+    document, collector = take(request)
+    pretty = request.output in (None, "-") and sys.stdout.isatty()
+    write_out(dumps(document, indent=pretty) + b"\n", request.output)
+    code = exit_code(document, request)
+    if collector.hangs:
+        leave(code)
+    return code
+
+
+def exit_code(document: Snapshot, request: SnapRequest) -> int:
+    """0, 3 or 4 as the README's table says; 3 and 4 explain themselves in one line."""
+    if request.require_gpu and not document["adapters"]:
+        say("gpusnap: --require-gpu: no adapter found")
+        return exits.NOTHING_COLLECTED
+    broken = [row for row in document["backends"] if row["status"] in ("failed", "denied", "timeout")]
+    if broken and not any(_is_measured(dict(row)) for row in document["adapters"]):
+        say("gpusnap: nothing could be measured: " + "; ".join(f"{r['name']}: {r['detail']}" for r in broken))
+        return exits.NOTHING_COLLECTED
+    if request.strict:
+        nulls = mendable_nulls(document)
+        if nulls:
+            shown = ", ".join(nulls[:3]) + (f" and {len(nulls) - 3} more" if len(nulls) > 3 else "")
+            say(f"gpusnap: --strict: {shown}")
+            return exits.STRICT
+    return exits.OK
+
+
+def _is_measured(adapter: dict[str, object]) -> bool:
+    """Whether memory, load or temperature holds any figure."""
+    for group in ("memory", "load", "temperature"):
+        values = adapter[group]
+        if isinstance(values, dict) and any(
+            isinstance(value, int | float) for key, value in values.items() if key != "kind"
+        ):
+            return True
+    return False
+
+
+def mendable_nulls(document: Snapshot) -> list[str]:
+    """`GPU-..: memory.used_bytes: no-permission ..` for each null that a person could mend or should know."""
+    found: list[str] = []
+    window = document["window_seconds"] is not None
+    rows: list[tuple[str, int]] = [(row["id"], row["provenance"]) for row in document["adapters"]]
+    rows += [(f"pid {row['pid']}", row["provenance"]) for row in document["processes"] or ()]
+    for name, index in rows:
+        for leaf, source in document["provenance"][index].items():
+            if not source.startswith("null:"):
+                continue
+            reason = source[5:].partition(" ")[0]
+            if reason in HARMLESS or (reason == "needs-two-samples" and not window):
+                continue
+            found.append(f"{name}: {leaf}: {source[5:]}")
+    return found

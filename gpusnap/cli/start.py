@@ -1,0 +1,64 @@
+"""From the words of the command line to a command, and from whatever happens to an exit code.
+
+The forms that cron runs all day, a plain `gpusnap snap` and `gpusnap --version`, start without importing typer,
+which costs as much as the whole sample; they run the same functions.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from gpusnap.cli import exits
+from gpusnap.cli.io import CommandError, die_of_broken_pipes, leave, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def start(words: Sequence[str]) -> None:
+    """Run and leave; never returns with anything else than an exit code, never shows a traceback."""
+    command = next((word for word in words if not word.startswith("-")), "")
+    if command != "record":
+        die_of_broken_pipes()
+    try:
+        code = _run(list(words))
+    except CommandError as error:
+        say(f"gpusnap {command}: {error}" if command else f"gpusnap: {error}")
+        code = error.code
+        leave(code)
+    except KeyboardInterrupt:
+        leave(exits.INTERRUPTED)
+    except Exception as fault:  # noqa: BLE001 - the last resort: one line instead of a traceback
+        _report(fault)
+        leave(exits.INTERNAL)
+    sys.exit(code)
+
+
+def _run(words: list[str]) -> int:
+    if words == ["--version"]:
+        import gpusnap
+
+        sys.stdout.write(f"gpusnap {gpusnap.__version__}\n")
+        return exits.OK
+    if words == ["snap"]:
+        from gpusnap.cli.snapping import SnapRequest, snap
+
+        return snap(SnapRequest())
+    from gpusnap.cli.app import run_app
+
+    return run_app(words)
+
+
+def _report(fault: Exception) -> None:
+    import os
+
+    if os.environ.get("GPUSNAP_TRACEBACK"):
+        import traceback
+
+        traceback.print_exc()
+    where = fault.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f" ({where.tb_frame.f_code.co_name}, line {where.tb_lineno})" if where is not None else ""
+    say(f"gpusnap: internal error: {type(fault).__name__}: {fault}{place}; GPUSNAP_TRACEBACK=1 shows more")

@@ -1,0 +1,165 @@
+"""A card in a sentence, its account in parts that add up, and a bar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.fields import CATEGORIES
+from gpusnap.render.reasons import in_words
+from gpusnap.render.units import GIB, MIB, format_number, format_of_total, pick_unit
+
+if TYPE_CHECKING:
+    from gpusnap.model import Adapter, Snapshot
+
+_SHADES = {"attributed": "█", "shared": "▓", "unattributed": "▒", "reserved": "░", "free": "·"}
+BAR_WIDTH = 60
+
+
+def sentence(row: Adapter, sources: dict[str, str]) -> str:
+    """`15.6 of 16.0 GiB used · 41 % busy · 61 °C · 212 W`; what is null says why, or is left out."""
+    memory = row["memory"]
+    parts = []
+    if memory["used_bytes"] is not None:
+        parts.append(format_of_total(memory["used_bytes"], memory["total_bytes"]) + " used")
+    else:
+        parts.append(f"memory unknown: {in_words(sources.get('memory.used_bytes'))}")
+    if memory["shared_used_bytes"] is not None:
+        parts.append(format_of_total(memory["shared_used_bytes"], memory["shared_total_bytes"]) + " system memory")
+    for value, unit in (
+        (row["load"]["gpu_percent"], "% busy"),
+        (row["temperature"]["gpu_celsius"], "°C"),
+        (row["power"]["draw_watts"], "W"),
+    ):
+        if value is not None:
+            parts.append(f"{value:.0f} {unit}")
+    if row["health"] not in ("ok", "unknown"):
+        parts.append(row["health"].upper())
+    if row["power_state"] == "suspended":
+        parts.append("suspended")
+    return " · ".join(parts)
+
+
+def title(row: Adapter) -> str:
+    if row["kind"] == "partition":
+        profile = row["partition"]["profile"] if row["partition"] is not None else None
+        return f"  └ {profile or 'partition'} {row['index']}"
+    number = "" if row["index"] is None else f" {row['index']}"
+    kind = "NPU" if row["kind"] == "npu" else "GPU"
+    return f"{kind}{number}  {row['model'] or row['vendor']}"
+
+
+class Part:
+    """One part of the account; `text` replaces the figure where it is a bound or unknown."""
+
+    __slots__ = ("count", "name", "shade", "text")
+
+    def __init__(self, name: str, count: int | None, shade: str, text: str | None = None) -> None:
+        self.name = name
+        self.count = count
+        self.shade = shade
+        self.text = text
+
+
+def parts_of(row: Adapter) -> list[Part]:
+    """The card's bytes by category, shared, unattributed, reserved and free."""
+    books = row["accounting"]
+    sums: list[tuple[int, str]] = []
+    for category in CATEGORIES:
+        count = books["by_category"][category]  # type: ignore[literal-required]
+        if count is not None and count > 0:
+            sums.append((count, category))
+    sums.sort(key=lambda pair: -pair[0])
+    found = [Part(category, count, _SHADES["attributed"]) for count, category in sums]
+    if _is_positive(books["shared_bytes"]):
+        found.append(Part("shared", books["shared_bytes"], _SHADES["shared"]))
+    found.append(_unattributed(row))
+    reserved = row["memory"]["reserved_bytes"]
+    if _is_positive(reserved):
+        found.append(Part("reserved", reserved, _SHADES["reserved"]))
+    if row["memory"]["free_bytes"] is not None:
+        found.append(Part("free", row["memory"]["free_bytes"], _SHADES["free"]))
+    return found
+
+
+def _unattributed(row: Adapter) -> Part:
+    """An upper bound is said to be one: "up to" while something is unmeasured, "0 to" where sums exceed used."""
+    books = row["accounting"]
+    rest, most = books["unattributed_bytes"], books["unattributed_max_bytes"]
+    unit = unit_of(row)
+    if rest is None:
+        text = "unknown" if most is None else f"0 to {format_number(most, unit)}"
+        return Part("unattributed", None, _SHADES["unattributed"], text)
+    bounded = _is_positive(books["unmeasured_processes"]) or _is_positive(row["unreadable_pids"])
+    text = f"up to {format_number(rest, unit)}" if bounded and rest > 0 else None
+    return Part("unattributed", rest, _SHADES["unattributed"], text)
+
+
+def _is_positive(count: int | None) -> bool:
+    return count is not None and count > 0
+
+
+def unit_of(row: Adapter) -> str:
+    return pick_unit((row["memory"]["total_bytes"], row["memory"]["used_bytes"]))
+
+
+def account_line(row: Adapter) -> str | None:
+    """`llm 13.8 · browser 0.8 · unattributed 0.3 · free 0.1 · reserved 0.3`: figures that add up to the total."""
+    if row["accounting"]["attributed_bytes"] is None:
+        return None
+    found = parts_of(row)
+    unit = unit_of(row)
+    shown = _rounded([part.count for part in found], row["memory"]["total_bytes"], unit)
+    return " · ".join(
+        f"{part.name} {part.text if part.text is not None else number}"
+        for part, number in zip(found, shown, strict=True)
+    )
+
+
+def _rounded(counts: list[int | None], total: int | None, unit: str) -> list[str]:
+    """Tenths that add up: the largest remainders are rounded up until the sum is the rounded total."""
+    step = {"GiB": GIB / 10, "MiB": MIB}.get(unit)
+    if step is None or total is None or any(c is None for c in counts):
+        return [format_number(c, unit) if c is not None else "unknown" for c in counts]
+    known = [c for c in counts if c is not None]
+    if sum(known) != total:
+        return [format_number(c, unit) for c in known]
+    floors = [int(c / step) for c in known]
+    missing = round(total / step) - sum(floors)
+    by_rest = sorted(range(len(known)), key=lambda i: floors[i] - known[i] / step)
+    for i in by_rest[: max(0, missing)]:
+        floors[i] += 1
+    return [
+        (f"{n / 10:,.1f}" if unit == "GiB" else f"{n:,}") if n else format_number(c, unit)
+        for n, c in zip(floors, known, strict=True)
+    ]
+
+
+def bar(row: Adapter, width: int) -> str | None:
+    """A bar of the card's memory; parts too small for a cell are left out of it, not of the line above."""
+    total = row["memory"]["total_bytes"]
+    if total is None or total <= 0 or row["memory"]["used_bytes"] is None:
+        return None
+    cells = ""
+    done = 0
+    for part in parts_of(row):
+        if part.count is None:
+            continue
+        done += part.count
+        cells += part.shade * (min(width, round(done * width / total)) - len(cells))
+    return cells.ljust(width, _SHADES["free"])
+
+
+def card_lines(document: Snapshot, row: Adapter, width: int | None) -> list[str]:
+    sources = document["provenance"][row["provenance"]]
+    lines = [f"{title(row)}   {sentence(row, sources)}"]
+    line = account_line(row)
+    if line is not None:
+        lines.append("       " + line)
+        drawn = bar(row, min(BAR_WIDTH, (width or 80) - 8))
+        if drawn is not None:
+            lines.append("       " + drawn)
+    if row["processes_listed"] == "unavailable":
+        lines.append("       cannot list its processes: " + in_words(sources.get("processes_listed")))
+    elif _is_positive(row["unreadable_pids"]):
+        lines.append(f"       {row['unreadable_pids']} processes could not be looked into")
+    return lines

@@ -1,0 +1,143 @@
+"""Which rows `ps` shows and in which order: filters, sorting, groups. Pure, over a snapshot document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.render.program import program_of
+from gpusnap.timefmt import parse_rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from gpusnap.model import Group, Process, Snapshot
+
+SORT_KEYS = ("vram", "spill", "gpu", "cpu", "age", "pid", "user", "program")
+GROUP_KEYS = ("user", "category", "program", "adapter")
+_DESCENDING = frozenset({"vram", "spill", "gpu", "cpu", "age"})
+
+
+class Selection:
+    """The filters of `ps`; None means any."""
+
+    def __init__(
+        self,
+        *,
+        adapters: Sequence[str] | None = None,
+        user: str | None = None,
+        category: str | None = None,
+        state: str | None = None,
+        orphans: bool = False,
+        min_vram: int | None = None,
+        sort: str = "vram",
+        top: int | None = None,
+    ) -> None:
+        self.adapters = adapters
+        self.user = user
+        self.category = category
+        self.state = state
+        self.orphans = orphans
+        self.min_vram = min_vram
+        self.sort = sort
+        self.top = top
+
+
+def select(document: Snapshot, wanted: Selection) -> list[Process]:
+    """The chosen rows, sorted; what was not measured stands last, since it is not small."""
+    unified = {row["id"] for row in document["adapters"] if row["memory"]["kind"] == "unified"}
+    rows = [row for row in document["processes"] or () if _matches(row, wanted, unified)]
+    taken = parse_rfc3339(document["taken_at"])
+    rows = sort_rows(rows, wanted.sort, taken, unified)
+    return rows if wanted.top is None else rows[: wanted.top]
+
+
+def _matches(row: Process, wanted: Selection, unified: set[str]) -> bool:
+    if wanted.adapters is not None and row["adapter"] not in wanted.adapters:
+        return False
+    if wanted.user is not None and wanted.user not in (row["user"], str(row["uid"])):
+        return False
+    if wanted.category is not None and row["category"] != wanted.category:
+        return False
+    if wanted.state is not None and row["state"] != wanted.state:
+        return False
+    if wanted.orphans and not is_orphan(row):
+        return False
+    if wanted.min_vram is not None:
+        held = held_bytes(row, unified)
+        return held is not None and held >= wanted.min_vram
+    return True
+
+
+def is_orphan(row: Process) -> bool:
+    """Its parent is gone (init took it), and no service manager started it."""
+    unit = row["systemd_unit"] or ""
+    return row["ppid"] == 1 and not unit.endswith(".service") and row["category"] not in ("desktop", "system")
+
+
+def held_bytes(row: Process, unified: set[str]) -> int | None:
+    """What a process holds of its adapter: VRAM, with spill where memory is unified."""
+    vram, spill = row["vram_bytes"], row["spill_bytes"]
+    if row["adapter"] not in unified or spill is None:
+        return vram
+    return spill if vram is None else vram + spill
+
+
+def sort_rows(rows: list[Process], key: str, taken: float, unified: set[str]) -> list[Process]:
+    value = _value_of(key, taken, unified)
+    known = [row for row in rows if value(row) is not None]
+    unknown = [row for row in rows if value(row) is None]
+    known.sort(key=lambda row: row["pid"])
+    known.sort(key=value, reverse=key in _DESCENDING)  # type: ignore[arg-type,return-value]
+    return known + sorted(unknown, key=lambda row: row["pid"])
+
+
+def _value_of(key: str, taken: float, unified: set[str]) -> Callable[[Process], object]:
+    getters: dict[str, Callable[[Process], object]] = {
+        "vram": lambda row: held_bytes(row, unified),
+        "spill": lambda row: row["spill_bytes"],
+        "gpu": lambda row: row["gpu_percent"],
+        "cpu": lambda row: row["cpu_percent"],
+        "age": lambda row: age_of(row, taken),
+        "pid": lambda row: row["pid"],
+        "user": lambda row: row["user"],
+        "program": program_of,
+    }
+    return getters[key]
+
+
+def age_of(row: Process, taken: float) -> float | None:
+    """Seconds between the process's start and the snapshot."""
+    if row["started_at"] is None:
+        return None
+    return max(0.0, taken - parse_rfc3339(row["started_at"]))
+
+
+def group_rows(rows: list[Process], key: str) -> list[Group]:
+    """One entry a key; sums hold the measured figures, `unmeasured` counts the rows without one."""
+    groups: dict[str | None, list[Process]] = {}
+    for row in rows:
+        name = program_of(row) if key == "program" else row[key]  # type: ignore[literal-required]
+        groups.setdefault(name, []).append(row)
+    result = [_group(name, members) for name, members in groups.items()]
+    result.sort(key=_largest_first)
+    return result
+
+
+def _largest_first(group: Group) -> tuple[bool, int, str]:
+    held = group["vram_bytes"]
+    return held is None, 0 if held is None else -held, str(group["key"])
+
+
+def _group(name: str | None, members: list[Process]) -> Group:
+    return {
+        "key": name,
+        "processes": len(members),
+        "vram_bytes": _sum(row["vram_bytes"] for row in members),
+        "spill_bytes": _sum(row["spill_bytes"] for row in members),
+        "unmeasured": sum(1 for row in members if row["vram_bytes"] is None),
+    }
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
