@@ -87,7 +87,7 @@ def _parse_entry(header: str, content: bytes) -> tuple[str, Entry | None]:
             entry.data = None
         elif option == "escaped":
             text = content[:-1] if content.endswith(b"\n") else content
-            entry.data = text.decode("unicode_escape").encode("latin-1")
+            entry.data = _unescaped(text)
         elif option == "base64":
             import base64
 
@@ -95,6 +95,21 @@ def _parse_entry(header: str, content: bytes) -> tuple[str, Entry | None]:
         else:
             _set_option(entry, *option.split("=", 1))
     return path.rstrip("/"), entry
+
+
+_ESCAPES = {b"0": b"\0", b"n": b"\n", b"t": b"\t", b"r": b"\r", b"\\": b"\\"}
+
+
+def _unescaped(text: bytes) -> bytes:
+    """`\\0` `\\n` `\\t` `\\r` `\\\\` and `\\xff`; `\\032` is a NUL before 32, not an octal number."""
+    first, *rest = text.replace(b"\\\\", b"\\x5c").split(b"\\")
+    parts = [first]
+    for part in rest:
+        if part[:1] == b"x":
+            parts.append(bytes([int(part[1:3], 16)]) + part[3:])
+        else:
+            parts.append(_ESCAPES[part[:1]] + part[1:])
+    return b"".join(parts)
 
 
 def _set_option(entry: Entry, key: str, value: str) -> None:
@@ -225,8 +240,11 @@ class CapturedNvml:
         self.version: str | None = host.nvml_answers.get("version")
 
     def call(self, function: str, *args: object) -> object:
+        calls = self._host.nvml_answers.get("calls", {})
         key = " ".join([function, *map(str, args)])
-        answer = self._host.nvml_answers.get("calls", {}).get(key, {"error": 13})
+        if function == "nvmlDeviceGetProcessUtilization":  # its last argument is a time
+            key = f"{function} {args[0]}"
+        answer = calls.get(key, {"error": 13})
         if isinstance(answer, dict):
             if "error" in answer:
                 code = int(answer["error"])

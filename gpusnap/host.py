@@ -122,9 +122,14 @@ class Host(Protocol):
     platform: str
     """linux | wsl | windows | macos"""
 
-    proc: Tree
-    sys: Tree
-    root: Tree
+    @property
+    def proc(self) -> Tree: ...
+
+    @property
+    def sys(self) -> Tree: ...
+
+    @property
+    def root(self) -> Tree: ...
 
     def nvml(self) -> Nvml:
         """An initialised NVML, the same one at each call; raises NvmlUnavailable."""

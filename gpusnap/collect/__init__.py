@@ -9,10 +9,10 @@ from gpusnap.collect.accounting import account
 from gpusnap.collect.adapter_filter import keep_adapters
 from gpusnap.collect.bounded import BoundedBackend
 from gpusnap.collect.harvest import warning
+from gpusnap.collect.holders import gpu_file_test
 from gpusnap.collect.host_facts import boot_id, host_row
 from gpusnap.collect.merge import LAST_RESORT, NO_LIST, merge_adapters, merge_processes
 from gpusnap.collect.processes import open_table
-from gpusnap.collect.holders import gpu_file_test
 from gpusnap.collect.registry import backends_for
 from gpusnap.collect.roles import classify
 from gpusnap.collect.rows import ProvenanceTable, adapter_row, process_row
@@ -121,7 +121,7 @@ class Collector:
         return [(adapters[place[facts.adapter_key]], facts) for facts in kept]
 
     def _classify(self, facts: ProcessFacts) -> None:
-        """Category and role, from the program; kept for the process's life, since the program may change by execve."""
+        """Category and role, from the program; anew when it changes by execve."""
         figures = facts.figures
         key = (facts.pid, figures["start_ticks"].value, figures["name"].value)
         known = self._classes.get(key)

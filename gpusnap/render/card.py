@@ -87,8 +87,8 @@ def _unattributed(row: Adapter) -> Part:
     rest, most = books["unattributed_bytes"], books["unattributed_max_bytes"]
     unit = unit_of(row)
     if rest is None:
-        text = "unknown" if most is None else f"0 to {format_number(most, unit)}"
-        return Part("unattributed", None, _SHADES["unattributed"], text)
+        bound = "unknown" if most is None else f"0 to {format_number(most, unit)}"
+        return Part("unattributed", None, _SHADES["unattributed"], bound)
     bounded = _is_positive(books["unmeasured_processes"]) or _is_positive(row["unreadable_pids"])
     text = f"up to {format_number(rest, unit)}" if bounded and rest > 0 else None
     return Part("unattributed", rest, _SHADES["unattributed"], text)

@@ -87,7 +87,7 @@ def sort_rows(rows: list[Process], key: str, taken: float, unified: set[str]) ->
     known = [row for row in rows if value(row) is not None]
     unknown = [row for row in rows if value(row) is None]
     known.sort(key=lambda row: row["pid"])
-    known.sort(key=value, reverse=key in _DESCENDING)  # type: ignore[arg-type,return-value]
+    known.sort(key=value, reverse=key in _DESCENDING)  # type: ignore[arg-type]
     return known + sorted(unknown, key=lambda row: row["pid"])
 
 

@@ -47,7 +47,7 @@ def ps_lines(document: Snapshot, rows: list[Process], layout: Layout) -> list[st
     lines: list[str] = []
     for adapter in document["adapters"]:
         lines += card_lines(document, adapter, layout.width)
-    if document["processes"] is None:
+    if document["processes"] is None or not document["adapters"]:
         return lines
     if not rows:
         return [*lines, "", "no process to show"]

@@ -8,7 +8,7 @@ WORDS = {
     "not-exposed": "the driver has no such counter",
     "no-permission": "no permission",
     "other-pid-namespace": "a pid of another namespace",
-    "exited": "exited while it was read",
+    "exited": "exited: no such process any more",
     "device-lost": "the device is lost",
     "device-suspended": "the device sleeps and was not woken",
     "device-busy": "the device was busy",

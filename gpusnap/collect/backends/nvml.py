@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, cast
 
 from gpusnap.collect import nvml_device
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row, warning
-from gpusnap.collect.nvml_ask import LOST, ask, reason
+from gpusnap.collect.nvml_ask import ask
 from gpusnap.collect.nvml_kernel import CardFile, card_files, driver_version, system_memory
 from gpusnap.collect.nvml_processes import ProcessList, list_processes, listed_pids, utilisation
+from gpusnap.collect.nvml_silent import asleep_card, lost_card
 from gpusnap.host import NvmlError, NvmlUnavailable
 from gpusnap.reading import Reading, null
 
@@ -98,18 +99,19 @@ class NvmlBackend:
         missing = [card for card in files if card.pci_address not in seen]
         for index, failure in lost:
             card = missing[0] if len(missing) == len(lost) == 1 else None
-            harvest.adapters.append(self._unreachable(index, failure, card))
+            harvest.adapters.append(lost_card(index, failure, card, self._driver))
         harvest.adapters = _in_order(harvest.adapters)
         self._since_us = int(self._host.wall_time() * 1_000_000)
         return harvest
 
-    def _card(self, nvml: Nvml, device: str, index: int, files: list[CardFile], harvest: Harvest) -> AdapterFacts:
+    def _card(self, nvml: Nvml, device: str, index: int, files: list[CardFile], harvest: Harvest) -> None:
         identity = self._identify(nvml, device, index, files)
         facts = AdapterFacts(str(identity["pci_address"] or identity["id"]))
         facts.identity.update(identity)
         self._figures(nvml, device, facts, harvest)
-        self._processes(nvml, device, facts, harvest, {})
-        return facts
+        harvest.adapters.append(facts)
+        partitions = self._partitions(nvml, device, facts, harvest)
+        self._processes(nvml, device, facts, harvest, partitions)
 
     def _identify(self, nvml: Nvml, device: str, index: int, files: list[CardFile]) -> dict[str, object]:
         known = self._identity.get(device)
@@ -157,32 +159,6 @@ class NvmlBackend:
             if figures["load.memory_bandwidth_percent"].value == 0:
                 # GB10 always answers 0 there (llama-swap#782).
                 figures["load.memory_bandwidth_percent"] = null("not-supported", "reads 0 on this chip")
-
-    def _unreachable(self, index: int, error: NvmlError, card: CardFile | None) -> AdapterFacts:
-        """A card whose handle can't be had: every key, no figure; its place told by elimination."""
-        address = card.pci_address if card is not None else None
-        uuid = card.uuid if card is not None else None
-        why = reason(error)
-        key = address or f"nvml-index:{index}"
-        facts = AdapterFacts(key)
-        facts.identity = {
-            "id": uuid.value if uuid is not None else (f"pci:{address}" if address else key),
-            "index": index,
-            "vendor": "nvidia",
-            "model": card.model if card is not None and card.model is not None else why,
-            "kind": "discrete",
-            "uuid": uuid if uuid is not None else why,
-            "pci_address": address if address is not None else why,
-            "driver": "nvidia",
-            "driver_version": self._driver,
-            "health": "lost" if error.code in LOST else "error",
-            "power_state": "unknown",
-        }
-        facts.figures = dict.fromkeys(_all_figures(), why)
-        facts.figures["memory.kind"] = why
-        facts.lists_processes = True
-        facts.processes_listed = why
-        return facts
 
     # -- processes -----------------------------------------------------------
 
@@ -322,40 +298,14 @@ class NvmlBackend:
         return sorted(bound) if asleep else []
 
     def _suspended_harvest(self, addresses: list[str]) -> Harvest:
-        detail = f"{len(addresses)} suspended, not woken"
         self._driver = self._driver or driver_version(self._host)
+        detail = f"{len(addresses)} suspended, not woken"
         harvest = Harvest(backend_row(self.name, driver_version=self._driver, detail=detail))
         cards = {card.pci_address: card for card in card_files(self._host)}
-        why = null("device-suspended")
         for index, address in enumerate(addresses):
-            card = cards.get(address)
-            facts = AdapterFacts(address)
-            uuid = card.uuid if card is not None else None
-            facts.identity = {
-                "id": uuid.value if uuid is not None else f"pci:{address}",
-                "index": index,
-                "vendor": "nvidia",
-                "model": card.model if card is not None and card.model is not None else why,
-                "kind": "discrete",
-                "uuid": uuid if uuid is not None else why,
-                "pci_address": address,
-                "driver": "nvidia",
-                "driver_version": self._driver,
-                "health": "unknown",
-                "power_state": "suspended",
-            }
-            facts.figures = dict.fromkeys(_all_figures(), why)
-            facts.figures["memory.kind"] = why
-            facts.lists_processes = True
-            facts.processes_listed = why
-            harvest.adapters.append(facts)
+            card = cards.get(address, CardFile(address, None, None))
+            harvest.adapters.append(asleep_card(index, card, self._driver))
         return harvest
-
-
-def _all_figures() -> tuple[str, ...]:
-    from gpusnap.fields import ADAPTER_FIGURES
-
-    return ADAPTER_FIGURES
 
 
 def _in_order(adapters: list[AdapterFacts]) -> list[AdapterFacts]:

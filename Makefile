@@ -1,0 +1,57 @@
+# Two commands do everything: `make demo` and `make test`. Needs Python 3.11 or newer and a C compiler.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+EXAMPLE := examples/machines/rtx4080-desktop
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint type golden bench integration wheel-test clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY) ## Install, then run the main job on this machine and on a shipped example
+	@echo '== this machine'
+	$(BIN)/gpusnap ps
+	$(BIN)/gpusnap snap > /dev/null && $(BIN)/gpusnap snap | head -c 300; echo ' ...'
+	@echo; echo '== a shipped example: an RTX 4080 desktop with a language model'
+	$(BIN)/gpusnap ps --replay $(EXAMPLE)
+	@echo
+	$(BIN)/gpusnap snap --replay $(EXAMPLE) | head -c 600; echo ' ...'
+
+test: $(READY) ## Run the tests
+	$(BIN)/python -m pytest -q -n 2 tests --ignore=tests/integration
+
+lint: $(READY) ## Check style and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+type: $(READY) ## Check types, strictly
+	$(BIN)/mypy
+
+golden: $(READY) ## Write the generated files anew (JSON Schema, golden outputs): review the diff
+	$(BIN)/python -m gpusnap.schema.generate
+
+bench: $(READY) ## Measure costs beside the peers, in one run
+	$(BIN)/python -m tests.bench
+
+integration: $(READY) ## Run the tests against real third-party programs
+	$(BIN)/python -m pytest -q tests/integration
+
+wheel-test: ## Install the wheel bare into a fresh venv and run every command
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w build/wheel .
+	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/gpusnap-*.whl
+	PATH="$(CURDIR)/build/wheel/venv/bin:$$PATH" sh tests/wheel.sh
+
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
