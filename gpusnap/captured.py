@@ -11,8 +11,8 @@
     --- proc/77/fd/ dir size=3                a folder; also rdev=226:128 mode=0640 uid=1000
     --- sys/y gone                            in `tree.2.txt`, which is laid over at the first sleep: removed
 
-Beside it: `machine.json` (clocks, names), `nvml.json`, `commands.json`, `ioctls.json`, `http.json`;
-any may be missing.
+Beside it: `machine.json` (clocks, names), `nvml.json`, `commands.json`, `ioctls.json`, `perf.json`,
+`http.json`; any may be missing.
 """
 
 from __future__ import annotations
@@ -195,7 +195,8 @@ class CapturedTree:
         return full, entry
 
     def _resolve(self, path: str) -> str:
-        """Follow links component by component, inside this tree."""
+        """Follow links component by component; an absolute target may lead into another tree."""
+        tree = self._name
         done: list[str] = []
         todo = [part for part in path.split("/") if part and part != "."]
         hops = 0
@@ -204,7 +205,7 @@ class CapturedTree:
             if part == "..":
                 done = done[:-1]
                 continue
-            here = "/".join([self._name, *done, part])
+            here = "/".join([tree, *done, part])
             entry = self._host.entries.get(here)
             if entry is not None and entry.error:
                 raise _os_error(entry.error, here)
@@ -217,9 +218,17 @@ class CapturedTree:
             target = entry.target
             if target.startswith("/"):
                 done = []
-                target = target.removeprefix(f"/{self._name}/")
+                tree, target = _tree_of(target)
             todo = [step for step in target.split("/") if step and step != "."] + todo
-        return "/".join([self._name, *done]) if done else self._name
+        return "/".join([tree, *done]) if done else tree
+
+
+def _tree_of(target: str) -> tuple[str, str]:
+    """`/sys/devices/x` -> (`sys`, `devices/x`); `/dev/dri/card0` -> (`root`, `dev/dri/card0`)."""
+    for tree in ("proc", "sys"):
+        if target.startswith(f"/{tree}/"):
+            return tree, target[len(tree) + 2 :]
+    return "root", target.lstrip("/")
 
 
 def _size_of(entry: Entry | None, children: int) -> int:
@@ -291,6 +300,22 @@ NVML_NAMES = {
 }
 
 
+class CapturedCounter:
+    """A performance counter whose value at each sample was kept."""
+
+    def __init__(self, host: CapturedHost, values: list[int]) -> None:
+        self._host = host
+        self._values = values
+        self._opened = host.uptime()
+
+    def read(self) -> tuple[int, int]:
+        value = self._values[min(self._host.step, len(self._values)) - 1]
+        return value, round((self._host.uptime() - self._opened) * 1e9)
+
+    def close(self) -> None:
+        return None
+
+
 class CapturedHost:
     """A `Host` over a kept folder; `opened` lists every file that was read, in order."""
 
@@ -301,12 +326,13 @@ class CapturedHost:
         self.entries: dict[str, Entry] = {}
         self.children: dict[str, set[str]] = {}
         self._inodes: dict[str, int] = {}
-        self._step = 1
+        self.step = 1
         self._machine = self._json("machine.json")
         self.nvml_answers = self._json("nvml.json")
         self._commands = self._json("commands.json")
         self._ioctls = self._json("ioctls.json")
         self._http = self._json("http.json")
+        self._perf = self._json("perf.json")
         self._wall = float(self._machine.get("wall_time", 1_796_040_000.0))
         self._uptime = float(self._machine.get("uptime", 86_400.0))
         self.platform: str = self._machine.get("platform", "linux")
@@ -415,6 +441,27 @@ class CapturedHost:
             raise _os_error(getattr(errno, answer["errno"]), path.lstrip("/"))
         return bytes.fromhex(answer["hex"])
 
+    def drm_query(self, path: str, driver: str, query: int) -> bytes:
+        """`ioctls.json`: `"dev/dri/renderD128 xe.query.1": {"hex": ...}`."""
+        name = f"{path.lstrip('/')} {driver}.query.{query}"
+        self.opened.append(f"root/{name}")
+        answer = self._ioctls.get(name)
+        if answer is None:
+            raise Unsupported(f"no such query was kept: {name}")
+        if "errno" in answer:
+            raise _os_error(getattr(errno, answer["errno"]), path.lstrip("/"))
+        return bytes.fromhex(answer["hex"])
+
+    def perf_counter(self, pmu: int, config: int, cpu: int) -> CapturedCounter:  # noqa: ARG002 - kept for any CPU
+        """`perf.json`: `"10 0x0": [value at the first sample, at the second]`, or `{"errno": "EACCES"}`."""
+        answer = self._perf.get(f"{pmu} {config:#x}")
+        if answer is None:
+            raise Unsupported(f"no such counter was kept: {pmu} {config:#x}")
+        if isinstance(answer, dict):
+            raise _os_error(getattr(errno, answer["errno"]), "perf_event_open")
+        self.opened.append(f"perf/{pmu} {config:#x}")
+        return CapturedCounter(self, answer)
+
     def wall_time(self) -> float:
         return self._wall
 
@@ -424,11 +471,11 @@ class CapturedHost:
     def sleep(self, seconds: float) -> None:
         self._wall += seconds
         self._uptime += seconds
-        self._step += 1
-        path = self.folder / f"tree.{self._step}.txt"
+        self.step += 1
+        path = self.folder / f"tree.{self.step}.txt"
         if path.exists():
             self.overlay(parse_archive(path.read_bytes()))
-        later = self._json(f"nvml.{self._step}.json")
+        later = self._json(f"nvml.{self.step}.json")
         if later:
             self.nvml_answers = {**self.nvml_answers, **later}
             self.nvml_answers["calls"] = {

@@ -118,6 +118,15 @@ class Nvml(Protocol):
     def close(self) -> None: ...
 
 
+class PerfCounter(Protocol):
+    """An open performance counter; it counts from when it was opened."""
+
+    def read(self) -> tuple[int, int]:
+        """(value, nanoseconds for which it was enabled)."""
+
+    def close(self) -> None: ...
+
+
 class Host(Protocol):
     platform: str
     """linux | wsl | windows | macos"""
@@ -151,6 +160,12 @@ class Host(Protocol):
 
     def ioctl(self, path: str, request: int, data: bytes) -> bytes:
         """ioctl(2) on a node opened read-only for just this call; returns the buffer afterwards. OSError."""
+
+    def drm_query(self, path: str, driver: str, query: int) -> bytes:
+        """What i915's or xe's query ioctl fills in, asked on a node opened for just this call. OSError."""
+
+    def perf_counter(self, pmu: int, config: int, cpu: int) -> PerfCounter:
+        """A counter of a system-wide PMU, opened (perf_event_open(2)): OSError, or Unsupported."""
 
     def wall_time(self) -> float:
         """Seconds since 1970 (CLOCK_REALTIME)."""

@@ -13,7 +13,7 @@ from gpusnap.host import READ_LIMIT, CommandResult, Stat, Unsupported
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpusnap.host import HttpReply, Nvml
+    from gpusnap.host import HttpReply, Nvml, PerfCounter
 
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -166,6 +166,16 @@ class LiveHost:
         finally:
             os.close(fd)
         return bytes(buffer)
+
+    def drm_query(self, path: str, driver: str, query: int) -> bytes:
+        from gpusnap.live_kernel import drm_query
+
+        return drm_query(path, driver, query)
+
+    def perf_counter(self, pmu: int, config: int, cpu: int) -> PerfCounter:
+        from gpusnap.live_kernel import open_perf_counter
+
+        return open_perf_counter(pmu, config, cpu)
 
     def wall_time(self) -> float:
         return time.time()
