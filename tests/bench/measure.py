@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+SWITCHES = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONDEVMODE", "PYTHONWARNINGS")
 
 
 class Cost(NamedTuple):
@@ -49,7 +50,9 @@ def installed(program: str) -> list[str]:
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"} | dict(more or {})
+    """Without the caller's interpreter switches: bytecode, above all, is kept as an installer keeps it."""
+    kept = {name: value for name, value in os.environ.items() if name not in SWITCHES}
+    return kept | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"} | dict(more or {})
 
 
 def once(argv: Sequence[str], environ: Mapping[str, str]) -> Cost:

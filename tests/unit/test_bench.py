@@ -40,6 +40,12 @@ def test_cpu_is_told_from_waiting() -> None:
     assert once([sys.executable, "-c", program], environment()).cpu_ms >= 300
 
 
+def test_bytecode_is_kept_whatever_the_caller_s_interpreter_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    program = "import sys; sys.exit(sys.dont_write_bytecode)"
+    assert once([sys.executable, "-c", program], environment()).cpu_ms > 0
+
+
 def test_a_command_that_fails_is_not_measured() -> None:
     with pytest.raises(Failed, match="exit code 3"):
         once([sys.executable, "-c", "raise SystemExit(3)"], environment())
