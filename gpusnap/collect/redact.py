@@ -21,6 +21,7 @@ MASK = "***"
 _MAX_DEPTH = 4
 
 _FLAG = r"--?[A-Za-z][A-Za-z0-9]{0,23}([-_.][A-Za-z0-9]{1,24})*(=.*)?"
+_MASKED = r"""\\*["']?\*\*\*(?:\\*["',;&}\])]|$)"""
 _SCHEMES = ("bearer", "basic", "token", "digest", "negotiate")
 # Values of `--auth` that name a method.
 _METHODS = ("none", "basic", "digest", "true", "false", "on", "off", "0", "1", "")
@@ -84,7 +85,7 @@ def _word(word: str, depth: int) -> tuple[str, str]:
 def _command_line(word: str, depth: int) -> str:
     """A word that holds words: `sh -c "HF_TOKEN=X vllm serve"`, `Authorization: Bearer X`."""
     header, colon, value = word.partition(":")
-    if colon and value[:1].isspace() and " " not in header.strip() and is_secret_name(header):
+    if colon and value[:1].isspace() and header.replace("-", "").isalnum() and is_secret_name(header):
         return f"{header}: {MASK}"
     pieces = re.findall(r"""\s+|(?:[^\s"']|"[^"]*"|'[^']*')+|\S+""", word)
     words = [piece for piece in pieces if not piece.isspace()]
@@ -94,6 +95,8 @@ def _command_line(word: str, depth: int) -> str:
 
 def _mask_value(name: str, value: str) -> str:
     bare = value.strip("\"'")
+    if bare.strip("\"'\\,;}])") == MASK:
+        return value
     if may_be_path(name):
         if bare.lower() in _METHODS:
             return value
@@ -121,15 +124,17 @@ def _mask_login(word: str) -> str:
         return word
     head, rest = word[: start + 3], word[start + 3 :]
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    end = authority.rfind("@")
-    if end < 0:
-        port = authority.partition(":")[2]
-        if ":" not in authority or port.isdigit():
-            return word  # `http://host:8000/model@main`
-        end = rest.rfind("@")  # a password with a slash in it
-    user, colon, _ = rest[:end].partition(":")
-    shown = f"{user}:{MASK}" if colon else mask_random_keys(user, MASK)
-    return head + shown + _mask_login(rest[end:])
+    user, colon, password = authority.partition("@")[0].partition(":")
+    if not colon or ("@" not in authority and password.isdigit() and not _host_follows(rest)):
+        # No password: `ssh://git@host/x`, `http://host:8000/model@main`.
+        user = mask_random_keys(user, MASK) if "@" in authority else user
+        return head + user + colon + password + _mask_login(rest[len(authority.partition("@")[0]) :])
+    return f"{head}{user}:{MASK}{rest[rest.rfind('@') :]}"
+
+
+def _host_follows(rest: str) -> bool:
+    host = re.split(r"[/?#]", rest[rest.rfind("@") + 1 :], maxsplit=1)[0]
+    return "." in host or ":" in host
 
 
 def _mask_named(word: str) -> str:
@@ -140,6 +145,8 @@ def _mask_named(word: str) -> str:
             continue
         before = word[: found.start()][-1:]
         if found[3] == ":" and (found[1] == "key" or before not in ("", ",", "{", ";", '"', "'")):
+            continue
+        if re.match(_MASKED, word[found.end() :]):
             continue
         in_query = before in ("?", "&")
         tail = re.search(r"[&#]", word[found.end() :]) if in_query else None

@@ -36,7 +36,7 @@ _DESCRIBES_END = ("file", "path", "dir", "_var")
 _VOCABULARY = _words(
     "add audio batch begin boi bos by cls completion context ctx draft each end eoi eos fim first ignore image "
     "img last mask max mid min multi n new next num one pad per pre print prompt sampled sep show single skip "
-    "special start stop suf target text think tool unk video vision"
+    "special start startup stop suf target text think tool unk video vision"
 )
 # A flag that ends in `key` is one of many things; these make it a secret. A variable in capitals always is.
 _KEY_OF = _words(
@@ -50,6 +50,8 @@ _SWITCHES = _words("allow disable enable ignore no require skip without")
 
 def is_secret_name(name: str) -> bool:
     """`name` as written, with its dashes: `--api-key`, `HF_TOKEN`, `NotebookApp.token`, `accessToken`."""
+    if name.startswith("-e") and name[2:].isupper():  # docker run -eHF_TOKEN=X
+        name = name[2:]
     lower = name.lower()
     if not any(hint in lower for hint in HINTS):
         return False
@@ -89,4 +91,5 @@ def split_name(name: str) -> list[str]:
 
 def may_be_path(name: str) -> bool:
     """Names whose value is a file as often as a secret: `Xorg -auth /run/user/1000/xauth`."""
-    return split_name(name)[-1:] in (["auth"], ["key"], ["credential"], ["credentials"], ["cookie"], ["cookies"])
+    parts = split_name(name)
+    return parts in (["auth"], ["key"]) or parts[-1:] in (["credential"], ["credentials"], ["cookie"], ["cookies"])
