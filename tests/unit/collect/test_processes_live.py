@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+    Start = Callable[..., int]
 
-Start = Callable[..., int] if TYPE_CHECKING else object
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_child_reads_as_psutil_reads_it(start: Start, tmp_path: Path) -> None:
     shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
     pid = start(str(program), "600", cwd=tmp_path)
     peer = psutil.Process(pid)
-    wait_for(lambda: peer.name() == program.name)
+    wait_for(lambda: peer.name() == program.name and peer.status() == psutil.STATUS_SLEEPING)
     found = facts(pid)
     assert found["name"] == peer.name() == "a) R 1 (b"
     assert found["exe"] == peer.exe() == str(program)
@@ -68,7 +68,7 @@ def test_a_child_reads_as_psutil_reads_it(start: Start, tmp_path: Path) -> None:
     assert (found["uid"], found["user"]) == (peer.uids().effective, peer.username())
     assert found["state"] == "sleeping"
     assert found["rss_bytes"] == pytest.approx(peer.memory_info().rss, rel=0.5)
-    monotonic = peer._proc.create_time(monotonic=True)
+    monotonic = peer._proc.create_time(monotonic=True)  # type: ignore[attr-defined] # what psutil tells processes by
     assert found["start_ticks"] == round(monotonic * os.sysconf("SC_CLK_TCK"))
     assert found["self"] is False
 
