@@ -26,7 +26,10 @@ def run_gpusnap(
     stdin: bytes = b"",
     timeout: float = 60,
 ) -> subprocess.CompletedProcess[bytes]:
-    """`folder` holds the stand-in's scenario file, `missing` the symbols that its library lacks; no `machine`: a machine without NVML."""
+    """`folder` holds the stand-in's scenario file, `missing` the symbols that its library lacks.
+
+    Without `machine` there is no NVML.
+    """
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("GPUSNAP_", "NO_COLOR", "COLUMNS"))}
     if machine is not None:
         assert folder is not None
