@@ -134,3 +134,14 @@ def test_several_cards_have_a_column(tmp_path: Path) -> None:
     text = ps(machine=Scenario(cards=cards), folder=tmp_path)
     assert [row[0] for row in rows_of(text)] == ["1", "0"]
     assert ps("--adapter", "1", machine=Scenario(cards=cards), folder=tmp_path).count("NVIDIA H100") == 1
+
+
+def test_colour_by_option_then_variables_then_terminal() -> None:
+    def coloured(*words: str, **env: str) -> bool:
+        return "\x1b[" in ps("--replay", EXAMPLE, *words, env=env)
+
+    assert not coloured()
+    assert coloured("--color", "always", NO_COLOR="1")
+    assert coloured(FORCE_COLOR="1")
+    assert not coloured(FORCE_COLOR="1", NO_COLOR="1")
+    assert not coloured(NO_COLOR="", FORCE_COLOR="")
