@@ -1,3 +1,4 @@
+# mypy: disable-error-code="misc"
 """Generated memory series with their truth: what is a leak and what only looks like one.
 
 Each series is a list of (seconds, bytes or None, load in percent or None). The truth comes from how a series

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +26,7 @@ class Change(NamedTuple):
 
 def noise(values: Sequence[float]) -> float:
     """The deviation of neighbouring samples; 0 where a quarter of them do not move at all."""
-    steps = sorted(abs(right - left) for left, right in zip(values, values[1:], strict=False))
+    steps = sorted(abs(right - left) for left, right in itertools.pairwise(values))
     return steps[len(steps) // 4] * _QUARTILE_TO_SIGMA if steps else 0.0
 
 
@@ -115,7 +116,7 @@ def _best_split(values: Sequence[float], start: int, end: int, shortest: int = 3
 
 
 def hinge(points: Sequence[tuple[float, float]]) -> int:
-    """Where a flat series begins to rise: the index that fits "level, then a line" the best (0: from the start)."""
+    """Where a flat series begins to rise: the index that fits "level, then a line" the best (0: at once)."""
     best, best_error = 0, float("inf")
     count = len(points)
     step = max(1, count // 128)

@@ -7,6 +7,7 @@ them in n log n. Once few pairs are left inside the bracket these alone are look
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left, bisect_right, insort
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,7 @@ def _neighbour_slopes(points: Sequence[tuple[float, float]]) -> list[float]:
         columns.setdefault(x, []).append(y)
     xs = sorted(columns)
     slopes = []
-    for left, right in zip(xs, xs[1:], strict=False):
+    for left, right in itertools.pairwise(xs):
         width = right - left
         slopes.append((max(columns[right]) - min(columns[left])) / width)
         slopes.append((min(columns[right]) - max(columns[left])) / width)

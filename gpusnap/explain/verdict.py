@@ -7,7 +7,8 @@ the card works is said to grow under load (vllm#8413), and a few samples prove n
 
 from __future__ import annotations
 
-from math import isnan
+import itertools
+from math import isnan, sqrt
 from typing import TYPE_CHECKING
 
 from gpusnap.explain import shape
@@ -59,7 +60,7 @@ class LoadSplit:
         growth = self.loaded_delta + self.idle_delta
         if min(self.loaded_seconds, self.idle_seconds) < at.LOAD_SEEN_SHARE * total or growth <= 0:
             return False
-        blur = sigma * (2 * self.idle_runs) ** 0.5
+        blur = sigma * sqrt(2 * self.idle_runs)
         return self.idle_delta + blur <= (1 - at.LOADED_SHARE) * growth
 
 
@@ -122,7 +123,7 @@ def _judge_cycles(points: Sequence[Point], found: shape.Cycles, sigma: float) ->
         verdict.word, verdict.why = UNDER_LOAD, "its minima follow the load"
         return verdict
     verdict.growth = growth
-    verdict.rises = [after - before for before, after in zip(lows, lows[1:], strict=False)]
+    verdict.rises = [after - before for before, after in itertools.pairwise(lows)]
     verdict.since = troughs[_first_rise(lows, sigma)].time
     if _grows_at_rest(points, found) >= 0.5 * growth:
         verdict.word, verdict.why = LEAK, "its minima rise, also between the cycles"
@@ -237,7 +238,7 @@ def _grows_at_rest(points: Sequence[Point], found: shape.Cycles) -> float:
     """Growth inside the low stretches of the cycles: what was lost without a cycle's doing."""
     total = 0.0
     edges = [0, *found.peaks, len(points)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         stretch = points[start:end]
         floor = min(point.low for point in stretch)
         ceiling = max(point.high for point in stretch)
