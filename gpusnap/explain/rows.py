@@ -5,41 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.reading import reason_of
+from gpusnap.render.program import program_of
+from gpusnap.render.reasons import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusnap.model import Adapter, Process, Snapshot
-
-NO_REASON = "no reason recorded"
-
-# The closed list of the contract, in words for people.
-WORDS = {
-    "none": "there is none",
-    "not-supported": "not supported by this card or driver",
-    "not-exposed": "this driver does not expose it",
-    "no-permission": "no permission",
-    "other-pid-namespace": "in another PID namespace",
-    "exited": "exited while reading",
-    "device-lost": "the card is lost",
-    "device-suspended": "the card sleeps and is not woken",
-    "device-busy": "the card was busy",
-    "needs-two-samples": "needs two samples (--window)",
-    "not-requested": "not asked for",
-    "not-probed": "not asked for (--probe)",
-    "unified-memory": "unified memory has no such split",
-    "wddm": "Windows' driver model (WDDM) hides it from NVML",
-    "wsl": "WSL hides it",
-    "partitioned": "counted on the card's partitions",
-    "shared": "shared, cannot be split",
-    "ambiguous": "ambiguous",
-    "out-of-range": "the driver's figure was out of range",
-    "over-attributed": "more is attributed than used",
-    "contradiction": "it contradicts a measurement",
-    "unknown-format": "unknown format",
-    "timeout": "the driver did not answer in time",
-    "failed": "reading it failed",
-}
 
 
 def entry_of(document: Snapshot, row: Adapter | Process) -> Mapping[str, str]:
@@ -50,13 +22,7 @@ def entry_of(document: Snapshot, row: Adapter | Process) -> Mapping[str, str]:
 
 def reason_word(entry: Mapping[str, str], leaf: str) -> str:
     """Why a leaf is null, in words, with the source's own where there are any."""
-    provenance = entry.get(leaf, "")
-    reason = reason_of(provenance)
-    if reason is None:
-        return NO_REASON
-    _, _, words = provenance.partition(" ")
-    said = WORDS.get(reason, reason)
-    return f"{said} ({words})" if words else said
+    return in_words(entry.get(leaf))
 
 
 def reason(entry: Mapping[str, str], leaf: str) -> str | None:
@@ -82,8 +48,9 @@ def card_name(card: Adapter) -> str:
     return f"GPU {card['index']}" if card["index"] is not None else card["id"]
 
 
-def full_name(card: Adapter) -> str:
-    return f"{card_name(card)}  {card['model']}" if card["model"] is not None else card_name(card)
+def program(row: Process) -> str | None:
+    """The program's name for people; None where nothing says."""
+    return program_of(row)
 
 
 def who(row: Process) -> str:
@@ -91,4 +58,4 @@ def who(row: Process) -> str:
     said = [f"pid {row['pid']}"]
     if row["user"] is not None:
         said.append(row["user"])
-    return f"{row['name'] or 'a process'} ({', '.join(said)})"
+    return f"{program(row) or 'a process'} ({', '.join(said)})"

@@ -9,6 +9,7 @@ GIB = 1024**3
 FULL_SHARE = 0.80  # used / total
 UNATTRIBUTED_BYTES = 512 * MIB
 UNATTRIBUTED_SHARE = 0.05  # of the card; the larger of the two counts
+BASELINE_SHARE = 0.10  # of the card; more than this is never taken for the driver's own use
 BASELINE_TOLERANCE_BYTES = 128 * MIB  # siblings with rests this equal: the driver's own
 RESERVED_BYTES = 256 * MIB
 BANDWIDTH_BOUND_PERCENT = 80

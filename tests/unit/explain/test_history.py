@@ -124,7 +124,7 @@ def test_unknown_samples_are_counted_with_their_reason_and_never_filled_in() -> 
     ]
     series = history(documents).cards[adapter()["id"]].used[0]
     assert (series.samples, series.unknown) == (7, 3)
-    assert [(reason, count) for _, _, reason, count in series.unknown_ranges] == [("the card was busy", 3)]
+    assert [(reason, count) for _, _, reason, count in series.unknown_ranges] == [("the device was busy", 3)]
     assert len(series.reservoir.points()) == 7
 
 
