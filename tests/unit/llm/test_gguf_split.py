@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
+from gpusnap.live import LiveTree
 from gpusnap.llm.gguf_cursor import GgufError
 from gpusnap.llm.gguf_split import part_paths, read_model
 from gpusnap.llm.weights import weights
@@ -15,34 +16,14 @@ from tests.unit.llm.gguf_files import ARRAY, STRING, U32, array, gguf_file, pair
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpusnap.host import Tree
-
 U16 = 2
-
-
-class FolderTree:
-    """The few calls of a tree that the reader makes, on a folder of the test's."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def stat(self, path: str) -> object:
-        from gpusnap.host import Stat
-
-        found = (self.folder / path).stat()
-        return Stat(found.st_mode, found.st_size, found.st_uid, found.st_dev, found.st_ino, None, found.st_mtime)
-
-    def read_at(self, path: str, offset: int, limit: int) -> bytes:
-        with (self.folder / path).open("rb") as file:
-            file.seek(offset)
-            return file.read(limit)
 
 
 def split_key(count: int) -> bytes:
     return pair("split.count", U16, struct.pack("<H", count))
 
 
-def write_parts(folder: Path, count: int = 3) -> Tree:
+def write_parts(folder: Path, count: int = 3) -> LiveTree:
     for number in range(1, count + 1):
         pairs = [split_key(count)]
         if number == 1:
@@ -53,7 +34,7 @@ def write_parts(folder: Path, count: int = 3) -> Tree:
         data = gguf_file(pairs, [tensor(f"blk.{number - 1}.x", [256, number])])
         data += bytes(-len(data) % 32) + bytes(1024 * number)
         (folder / f"m-{number:05}-of-{count:05}.gguf").write_bytes(data)
-    return cast("Tree", FolderTree(folder))
+    return LiveTree(f"{folder}/")
 
 
 @pytest.mark.parametrize("given", [1, 2, 3])
