@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import gpusnap
-from gpusnap.cli import ps, record, snap
+from gpusnap.cli import ps, snap
 
 app = typer.Typer(
     name="gpusnap",
@@ -20,7 +20,6 @@ app = typer.Typer(
 )
 app.command("snap", help=snap.HELP)(snap.command)
 app.command("ps", help=ps.HELP)(ps.command)
-app.command("record", help=record.HELP, context_settings={"allow_extra_args": True})(record.command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -38,10 +37,10 @@ def main(
     """The options that stand before a command."""
 
 
-def run_app(words: list[str], recording: record.Start | None = None) -> int:
-    """typer ends a command by SystemExit; its code is the command's. `recording` is for `record` alone."""
+def run_app(words: list[str]) -> int:
+    """typer ends a command by SystemExit; its code is the command's."""
     try:
-        code = app(args=words, prog_name="gpusnap", standalone_mode=True, obj=recording)
+        code = app(args=words, prog_name="gpusnap", standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return int(code or 0)

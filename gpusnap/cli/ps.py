@@ -92,6 +92,5 @@ def command(
         wide=wide,
         plain_bytes=plain_bytes,
         adapters=tuple(adapter),
-        colour=colour,
     )
     raise typer.Exit(ps(request))
