@@ -43,6 +43,7 @@ bench: $(READY) ## Measure costs beside the peers, in one run
 	$(BIN)/python -m tests.bench
 
 integration: $(READY) ## Run the tests against real third-party programs
+	$(BIN)/python -m tests.integration.setup_real
 	$(BIN)/python -m pytest -q tests/integration
 
 wheel-test: ## Install the wheel bare into a fresh venv and run every command

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import gpusnap
-from gpusnap.cli import ps, snap
+from gpusnap.cli import ps, record, snap
 
 app = typer.Typer(
     name="gpusnap",
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("snap", help=snap.HELP)(snap.command)
 app.command("ps", help=ps.HELP)(ps.command)
+app.command("record", help=record.HELP, context_settings={"allow_extra_args": True})(record.command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -37,10 +38,10 @@ def main(
     """The options that stand before a command."""
 
 
-def run_app(words: list[str]) -> int:
-    """typer ends a command by SystemExit; its code is the command's."""
+def run_app(words: list[str], recording: record.Start | None = None) -> int:
+    """typer ends a command by SystemExit; its code is the command's. `recording` is for `record` alone."""
     try:
-        code = app(args=words, prog_name="gpusnap", standalone_mode=True)
+        code = app(args=words, prog_name="gpusnap", standalone_mode=True, obj=recording)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return int(code or 0)

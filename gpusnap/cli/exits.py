@@ -11,3 +11,8 @@ INTERNAL = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 TERMINATED = 143
+
+
+def of_signal(number: int) -> int:
+    """What a shell says of a command that a signal ended."""
+    return 128 + number

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gpusnap.cli import exits
-from gpusnap.cli.io import CommandError, leave, say, terminal_width, write_out
+from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
 from gpusnap.cli.snapping import SnapRequest, exit_code, take
 from gpusnap.render.ps_select import GROUP_KEYS, SORT_KEYS, Selection, group_rows, select
 
@@ -32,6 +32,7 @@ class PsRequest:
         wide: bool = False,
         plain_bytes: bool = False,
         adapters: tuple[str, ...] = (),
+        colour: str = "auto",
     ) -> None:
         self.snap = snap
         self.selection = selection
@@ -42,6 +43,7 @@ class PsRequest:
         self.wide = wide
         self.plain_bytes = plain_bytes
         self.adapters = adapters
+        self.colour = colour
 
 
 def ps(request: PsRequest) -> int:
@@ -97,7 +99,12 @@ def _show(document: Snapshot, request: PsRequest, code: int) -> int:
     from gpusnap.render.ps_text import Layout, group_lines, ps_lines
 
     environ = os.environ
-    layout = Layout(width=terminal_width(environ), wide=request.wide, plain_bytes=request.plain_bytes)
+    layout = Layout(
+        width=terminal_width(environ),
+        wide=request.wide,
+        plain_bytes=request.plain_bytes,
+        colour=wants_colour(request.colour, sys.stdout.isatty(), environ),
+    )
     if request.selection.adapters is not None:
         kept = [row for row in document["adapters"] if row["id"] in request.selection.adapters]
         document = {**document, "adapters": kept}

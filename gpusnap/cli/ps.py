@@ -92,5 +92,6 @@ def command(
         wide=wide,
         plain_bytes=plain_bytes,
         adapters=tuple(adapter),
+        colour=colour,
     )
     raise typer.Exit(ps(request))

@@ -74,22 +74,37 @@ class SnapRequest:
 
 
 def take(request: SnapRequest) -> tuple[Snapshot, Collector]:
-    """One snapshot; a word of `--adapter` that names nothing is a usage error."""
+    """One snapshot, and the collector that took it."""
+    collector = open_collector(request.machine.open(), request.options)
+    document = sample(collector)
+    if request.verbose:
+        say_backends(document)
+    return document, collector
+
+
+def open_collector(host: Host, options: CollectOptions) -> Collector:
     from gpusnap.collect import Collector
+
+    if options.cmdline not in _CMDLINES:
+        expected = ", ".join(_CMDLINES)
+        raise CommandError(f"--cmdline {options.cmdline!r}: expected one of {expected}")
+    return Collector(host, options)
+
+
+def sample(collector: Collector) -> Snapshot:
+    """One sample; a word of `--adapter` that names nothing is a usage error."""
     from gpusnap.collect.adapter_filter import NoSuchAdapter
 
-    if request.options.cmdline not in _CMDLINES:
-        expected = ", ".join(_CMDLINES)
-        raise CommandError(f"--cmdline {request.options.cmdline!r}: expected one of {expected}")
-    collector = Collector(request.machine.open(), request.options)
     try:
-        document = collector.sample()
+        return collector.sample()
     except NoSuchAdapter as unknown:
         raise CommandError(str(unknown)) from unknown
-    if request.verbose:
-        for row in document["backends"]:
-            say(f"{row['name']}: {row['status']}{': ' + row['detail'] if row['detail'] else ''}")
-    return document, collector
+
+
+def say_backends(document: Snapshot) -> None:
+    """`-v`: what each backend found."""
+    for row in document["backends"]:
+        say(f"{row['name']}: {row['status']}{': ' + row['detail'] if row['detail'] else ''}")
 
 
 def snap(request: SnapRequest) -> int:
@@ -109,9 +124,9 @@ def exit_code(document: Snapshot, request: SnapRequest) -> int:
     if request.require_gpu and not document["adapters"]:
         say("gpusnap: --require-gpu: no adapter found")
         return exits.NOTHING_COLLECTED
-    broken = [row for row in document["backends"] if row["status"] in ("failed", "denied", "timeout")]
-    if broken and not any(_is_measured(dict(row)) for row in document["adapters"]):
-        say("gpusnap: nothing could be measured: " + "; ".join(f"{r['name']}: {r['detail']}" for r in broken))
+    failure = nothing_measured(document)
+    if failure is not None:
+        say(failure)
         return exits.NOTHING_COLLECTED
     if request.strict:
         nulls = mendable_nulls(document)
@@ -120,6 +135,14 @@ def exit_code(document: Snapshot, request: SnapRequest) -> int:
             say(f"gpusnap: --strict: {shown}")
             return exits.STRICT
     return exits.OK
+
+
+def nothing_measured(document: Snapshot) -> str | None:
+    """One line when a backend failed and no adapter has a figure; None where there is one, or nothing failed."""
+    broken = [row for row in document["backends"] if row["status"] in ("failed", "denied", "timeout")]
+    if not broken or any(_is_measured(dict(row)) for row in document["adapters"]):
+        return None
+    return "gpusnap: nothing could be measured: " + "; ".join(f"{r['name']}: {r['detail']}" for r in broken)
 
 
 def _is_measured(adapter: dict[str, object]) -> bool:

@@ -1,7 +1,7 @@
 """From the words of the command line to a command, and from whatever happens to an exit code.
 
-The forms that cron runs all day, a plain `gpusnap snap` and `gpusnap --version`, start without importing typer,
-which costs as much as the whole sample; they run the same functions.
+The forms that cron runs all day, a plain `gpusnap snap` or `gpusnap record FILE`, and `gpusnap --version`, start
+without importing typer, which costs as much as the whole sample; they run the same functions.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 def start(words: Sequence[str]) -> None:
     """Run and leave; never returns with anything else than an exit code, never shows a traceback."""
     command = next((word for word in words if not word.startswith("-")), "")
-    if command != "record":
-        die_of_broken_pipes()
     try:
-        code = _run(list(words))
+        if command == "record":
+            code = _record(list(words))
+        else:
+            die_of_broken_pipes()
+            code = _run(list(words))
     except CommandError as error:
         say(f"gpusnap {command}: {error}" if command else f"gpusnap: {error}")
         code = error.code
@@ -48,6 +50,25 @@ def _run(words: list[str]) -> int:
     from gpusnap.cli.app import run_app
 
     return run_app(words)
+
+
+def _record(words: list[str]) -> int:
+    """A signal counts from here on; what stands behind the first `--` is a command that typer must not see."""
+    from gpusnap.record.signals import Signals
+
+    signals = Signals()
+    if len(words) == 2 and words[0] == "record" and (words[1] == "-" or not words[1].startswith("-")):
+        from gpusnap.cli.recording import RecordRequest, record
+
+        return record(RecordRequest(words[1], signals))
+    command = None
+    if "--" in words:
+        place = words.index("--")
+        words, command = words[:place], words[place + 1 :]
+    from gpusnap.cli.app import run_app
+    from gpusnap.cli.record import Start
+
+    return run_app(words, Start(signals, command))
 
 
 def _report(fault: Exception) -> None:

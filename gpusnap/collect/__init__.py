@@ -50,6 +50,7 @@ class Collector:
         self._host_row = host_row(host)
         self._boot_id = boot_id(host)
         self._last_sample: float | None = None
+        self._sampled = False
 
     @property
     def hangs(self) -> bool:
@@ -63,7 +64,9 @@ class Collector:
         harvests = [backend.read() for backend in self._backends]
         self._table.begin_sample()
         warnings = [note for harvest in harvests for note in harvest.warnings]
-        adapters = keep_adapters(_known_adapters(harvests), options.adapters)
+        # A card that is pulled out while it is recorded is a sample without it, not a wrong option.
+        adapters = keep_adapters(_known_adapters(harvests), options.adapters, must_exist=not self._sampled)
+        self._sampled = True
         provenance = ProvenanceTable()
         processes = self._describe(adapters, merge_processes(harvests), warnings)
         rows = [self._process_row(adapter, process, provenance) for adapter, process in processes]

@@ -33,12 +33,14 @@ def names_adapter(word: str, row: Mapping[str, object]) -> bool:
     return bool(model) and all(part in model for part in text.split())
 
 
-def keep_adapters(adapters: list[AdapterFacts], words: Sequence[str]) -> list[AdapterFacts]:
-    """Those that some word names, all without words; NoSuchAdapter when a word names none."""
+def keep_adapters(
+    adapters: list[AdapterFacts], words: Sequence[str], *, must_exist: bool = True
+) -> list[AdapterFacts]:
+    """Those that some word names, all without words; NoSuchAdapter when a word that `must_exist` names none."""
     if not words:
         return adapters
     plain = [(facts, _plain(facts.identity)) for facts in adapters]
-    for word in words:
+    for word in words if must_exist else ():
         if not any(names_adapter(word, row) for _, row in plain):
             known = ", ".join(f"{row.get('index')}: {row.get('model')}" for _, row in plain) or "none"
             raise NoSuchAdapter(f"no adapter is named {word!r} (adapters here: {known})")

@@ -66,6 +66,7 @@ class Cursor:
         "_buffer",
         "_kept",
         "_left",
+        "_max_read",
         "_position",
         "_source",
         "_start",
@@ -75,13 +76,13 @@ class Cursor:
         "order",
     )
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, max_read: int = MAX_READ, max_strings: int = MAX_STRINGS) -> None:
         self._source = source
         self._start = 0
         self._position = 0
         self._buffer = b""
-        self._left = MAX_READ
-        self._strings = MAX_STRINGS
+        self._left = self._max_read = max_read
+        self._strings = max_strings
         self._kept = MAX_KEPT
         self.set_order("<")
 
@@ -170,7 +171,7 @@ class Cursor:
         size = min(max(WINDOW, count), self._source.size - start)
         self._left -= size
         if self._left < 0:
-            raise GgufError(f"the header is larger than {MAX_READ} bytes")
+            raise GgufError(f"the header is larger than {self._max_read} bytes")
         self._buffer = self._source.read_at(start, size)
         if len(self._buffer) < count:
             raise GgufError(f"the file ended at {start + len(self._buffer)} while it was read")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 
 from gpusnap.llm import gguf_constants
-from gpusnap.llm.gguf_cursor import BytesSource, Cursor, GgufError, Source, TreeSource
+from gpusnap.llm.gguf_cursor import MAX_READ, MAX_STRINGS, BytesSource, Cursor, GgufError, Source, TreeSource
 from gpusnap.llm.gguf_tensors import Tensor, read_tensors
 from gpusnap.text import clean
 
@@ -48,7 +48,19 @@ _PER_LAYER = frozenset({0, 1, 2, 3, 4, 5, 7, 10, 11})
 class Header:
     """What one GGUF file says about itself: `values` by key, and in `counts` the size of each array."""
 
-    __slots__ = ("big_endian", "counts", "data_offset", "file_bytes", "tensors", "values", "version")
+    __slots__ = (
+        "big_endian",
+        "complete",
+        "counts",
+        "data_bytes",
+        "data_end",
+        "data_offset",
+        "file_bytes",
+        "missing",
+        "tensors",
+        "values",
+        "version",
+    )
 
     def __init__(self, version: int, big_endian: bool, file_bytes: int) -> None:
         self.version = version
@@ -58,6 +70,10 @@ class Header:
         self.counts: dict[str, int] = {}
         self.tensors: list[Tensor] = []
         self.data_offset = 0
+        self.data_bytes = 0  # what is there behind the header
+        self.data_end = 0  # where the last tensor ends
+        self.complete = False  # all tensors are in the file: not so in a download that was cut
+        self.missing: list[str] = []  # parts of a split model that could not be read
 
     def text(self, key: str) -> str | None:
         value = self.values.get(key)
@@ -84,16 +100,10 @@ class Header:
     def parameters(self) -> int:
         return sum(tensor.elements for tensor in self.tensors)
 
-    @property
-    def data_end(self) -> int:
-        """Where the last tensor ends; behind `file_bytes` in a download that is not complete."""
-        ends = (tensor.offset + tensor.size for tensor in self.tensors if tensor.size is not None)
-        return self.data_offset + max(ends, default=0)
 
-
-def read_header(source: Source) -> Header:
+def read_header(source: Source, max_read: int = MAX_READ, max_strings: int = MAX_STRINGS) -> Header:
     """Raises GgufError for what llama.cpp would not load, OSError where the file can't be read."""
-    cursor = Cursor(source)
+    cursor = Cursor(source, max_read, max_strings)
     header = _read_preamble(cursor, source.size)
     tensor_count, key_count = cursor.u64(), cursor.u64()
     if key_count > MAX_KEYS or key_count * 13 > cursor.remaining:
@@ -101,6 +111,11 @@ def read_header(source: Source) -> Header:
     for _ in range(key_count):
         _read_pair(cursor, header)
     header.tensors, header.data_offset = read_tensors(cursor, tensor_count, _alignment(header))
+    header.data_bytes = max(0, source.size - header.data_offset)
+    header.data_end = header.data_offset + max(
+        (tensor.offset + (tensor.size or 0) for tensor in header.tensors), default=0
+    )
+    header.complete = header.data_end <= source.size
     return header
 
 

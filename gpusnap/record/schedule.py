@@ -20,7 +20,12 @@ class Schedule:
         self.last = -1
 
     def due(self, now: float) -> float:
-        """When the next sample is to begin: the first tick from `now` on that has not been taken."""
+        """When the next sample is to begin: the first tick from `now` on that has not been taken.
+
+        The first is due at once, however long after `start` the clock is read again.
+        """
+        if self.last < 0:
+            return self.start
         return self._at(max(self.last + 1, self._first_from(now)))
 
     def take(self, now: float) -> tuple[int, float]:

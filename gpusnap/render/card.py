@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gpusnap.model import Adapter, Snapshot
 
 _SHADES = {"attributed": "█", "shared": "▓", "unattributed": "▒", "reserved": "░", "free": "·"}
+_COLOURS = {"█": "32", "▓": "36", "▒": "33", "░": "90", "·": "90"}
 BAR_WIDTH = 60
 
 
@@ -149,7 +150,17 @@ def bar(row: Adapter, width: int) -> str | None:
     return cells.ljust(width, _SHADES["free"])
 
 
-def card_lines(document: Snapshot, row: Adapter, width: int | None) -> list[str]:
+def _coloured(cells: str) -> str:
+    """Runs of one shade in its colour; the shades alone say the same."""
+    painted = ""
+    for shade, code in _COLOURS.items():
+        count = cells.count(shade)
+        if count > 0:
+            painted += f"\x1b[{code}m{shade * count}\x1b[0m"
+    return painted
+
+
+def card_lines(document: Snapshot, row: Adapter, width: int | None, *, colour: bool = False) -> list[str]:
     sources = document["provenance"][row["provenance"]]
     lines = [f"{title(row)}   {sentence(row, sources)}"]
     line = account_line(row)
@@ -157,7 +168,7 @@ def card_lines(document: Snapshot, row: Adapter, width: int | None) -> list[str]
         lines.append("       " + line)
         drawn = bar(row, min(BAR_WIDTH, (width or 80) - 8))
         if drawn is not None:
-            lines.append("       " + drawn)
+            lines.append("       " + (_coloured(drawn) if colour else drawn))
     if row["processes_listed"] == "unavailable":
         lines.append("       cannot list its processes: " + in_words(sources.get("processes_listed")))
     elif _is_positive(row["unreadable_pids"]):

@@ -23,10 +23,13 @@ _NOTABLE = frozenset({"zombie", "disk-sleep", "stopped", "dead"})
 
 
 class Layout:
-    """How wide, how detailed."""
+    """How wide, how detailed, in colour or not."""
 
-    def __init__(self, *, width: int | None, wide: bool = False, plain_bytes: bool = False) -> None:
+    def __init__(
+        self, *, width: int | None, wide: bool = False, plain_bytes: bool = False, colour: bool = False
+    ) -> None:
         self.width = width
+        self.colour = colour
         self.wide = wide
         self.plain_bytes = plain_bytes
 
@@ -46,7 +49,7 @@ class Column:
 def ps_lines(document: Snapshot, rows: list[Process], layout: Layout) -> list[str]:
     lines: list[str] = []
     for adapter in document["adapters"]:
-        lines += card_lines(document, adapter, layout.width)
+        lines += card_lines(document, adapter, layout.width, colour=layout.colour)
     if document["processes"] is None or not document["adapters"]:
         return lines
     if not rows:
@@ -203,7 +206,7 @@ def group_lines(document: Snapshot, groups: list[Group], key: str, layout: Layou
     """`--group-by`: one row a key."""
     lines: list[str] = []
     for adapter in document["adapters"]:
-        lines += card_lines(document, adapter, layout.width)
+        lines += card_lines(document, adapter, layout.width, colour=layout.colour)
     rows = document["processes"] or []
     taken = parse_rfc3339(document["taken_at"])
     unit = pick_unit(count for group in groups for count in (group["vram_bytes"], group["spill_bytes"]))

@@ -35,6 +35,17 @@ class Facts:
         if not 0 < self.layers <= MAX_LAYERS:
             raise Unsettled("unknown-format", f"block_count is {self.layers}")
 
+    @property
+    def trunk(self) -> int:
+        """Layers without those at the end that draft tokens (MTP, `nextn`); the main context runs only these."""
+        drafts = self.number("nextn_predict_layers", 0)
+        if drafts > self.layers:
+            raise Unsettled("unknown-format", f"{drafts} draft layers of {self.layers}")
+        trunk = self.layers - drafts
+        if self.architecture == "deepseek4" and not self._has_tensor(f"blk.{trunk}.nextn.eh_proj.weight"):
+            return self.layers
+        return trunk
+
     def _value(self, name: str) -> object:
         return self._header.values.get(f"{self.architecture}.{name}")
 
@@ -77,5 +88,5 @@ class Facts:
             raise Unsettled("unknown-format", f"{name} has {len(value)} values for {self.layers} layers")
         return self.array(name) or ([self.number(name, 0)] * self.layers if self.has(name) else default)
 
-    def has_tensor(self, name: str) -> bool:
+    def _has_tensor(self, name: str) -> bool:
         return any(tensor.name == name for tensor in self._header.tensors)

@@ -44,7 +44,7 @@ def build(facts: Facts, draft: bool = False) -> Plan:
     name = facts.architecture
     if not families.is_known(name) or name in families.NOT_SETTLED:
         raise Unsettled("not-supported", f"no rule for the cache of architecture {name}")
-    plan = Plan(name, [Layer() for _ in range(facts.layers)], _trunk(facts))
+    plan = Plan(name, [Layer() for _ in range(facts.layers)], facts.trunk)
     if name in families.WITHOUT_CACHE:
         return plan
     if draft and (plan.trunk == facts.layers or name in families.WITHOUT_DRAFT_RULE):
@@ -54,16 +54,6 @@ def build(facts: Facts, draft: bool = False) -> Plan:
     if name not in families.RECURRENT:
         _add_attention(facts, plan, draft)
     return plan
-
-
-def _trunk(facts: Facts) -> int:
-    drafts = facts.number("nextn_predict_layers", 0)
-    if drafts > facts.layers:
-        raise Unsettled("unknown-format", f"{drafts} draft layers of {facts.layers}")
-    trunk = facts.layers - drafts
-    if facts.architecture == "deepseek4" and not facts.has_tensor(f"blk.{trunk}.nextn.eh_proj.weight"):
-        return facts.layers
-    return trunk
 
 
 def _add_state(facts: Facts, plan: Plan) -> None:

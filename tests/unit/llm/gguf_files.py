@@ -98,3 +98,19 @@ def add_value(writer: Any, key: str, value: Any) -> None:
         writer.add_string(key, value)
     elif value:
         writer.add_array(key, value)
+
+
+def value_pair(key: str, value: int | str | list[int] | list[bool]) -> bytes:
+    if isinstance(value, str):
+        return text_pair(key, value)
+    if isinstance(value, list):
+        kind, code = (BOOL, "?") if value and isinstance(value[0], bool) else (I32, "i")
+        return pair(key, ARRAY, array(kind, len(value), struct.pack(f"<{len(value)}{code}", *value)))
+    return pair(key, U32, struct.pack("<I", value))
+
+
+def model_bytes(architecture: str, values: dict[str, Any], tensors: Sequence[bytes] = ()) -> bytes:
+    """A header with the keys of one architecture: `{"block_count": 28}` -> `qwen3.block_count`."""
+    pairs = [text_pair("general.architecture", architecture)]
+    pairs += [value_pair(f"{architecture}.{key}", value) for key, value in values.items()]
+    return gguf_file(pairs, tensors)

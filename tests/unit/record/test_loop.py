@@ -42,6 +42,20 @@ def test_count_samples_are_numbered_from_1_and_bear_the_writers_pid() -> None:
     assert [doc["uptime_seconds"] for doc in docs] == [1000.0, 1010.0, 1020.0]
 
 
+class RunningHost(FakeHost):
+    """A clock that goes on while it is read, as all do."""
+
+    def uptime(self) -> float:
+        self.boot += 0.0001
+        return self.boot
+
+
+def test_no_tick_is_missed_because_the_clock_goes_on_between_two_looks_at_it() -> None:
+    docs = series(RunningHost(), ListSink(), 1.0, count=5)
+    assert [doc["recording"]["missed_ticks"] for doc in docs] == [0] * 5
+    assert docs[0]["uptime_seconds"] == pytest.approx(1000.0, abs=0.01)
+
+
 def test_a_line_begins_as_the_contract_says() -> None:
     sink = ListSink()
     series(FakeHost(), sink, 10.0, count=1)

@@ -23,6 +23,15 @@ def test_report_067_sixty_samples_a_minute_stand_on_the_second_whatever_each_tak
     assert len(begun) == 60
 
 
+def test_the_first_sample_is_due_at_once_though_the_clock_went_on() -> None:
+    schedule = Schedule(10.0, start=100.0)
+    assert schedule.due(100.00001) == 100.0
+    missed, late = schedule.take(100.00001)
+    assert missed == 0
+    assert late == pytest.approx(0.00001)
+    assert schedule.due(100.00002) == 110.0
+
+
 def test_report_085_a_slow_driver_costs_ticks_and_never_makes_a_pile() -> None:
     schedule = Schedule(1.0, start=100.0)
     assert schedule.take(100.0) == (0, 0.0)

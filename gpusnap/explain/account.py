@@ -1,0 +1,140 @@
+"""The account of a card in one sentence, and its parts: what all used bytes are, adding up to the byte.
+
+"15.6 of 16.0 GiB used: model weights 8.4, KV cache 5.0, its context 0.4, Firefox 0.8, desktop 0.6, 0.4
+unattributed." Rounded figures add up to the rounded total: the largest remainders are rounded up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpusnap.explain.rows import card_name, entry_of, program, reason_word, rows_of
+from gpusnap.explain.words import count_of
+from gpusnap.render.units import GIB, MIB, format_bytes, format_of_total, pick_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusnap.model import Adapter, Process, Snapshot
+
+MOST_PARTS = 7
+
+
+class Part(NamedTuple):
+    label: str
+    bytes: int
+
+
+def parts_of(document: Snapshot, card: Adapter) -> list[Part]:
+    """What listed processes hold, the largest first; `Σ = attributed_bytes`."""
+    sums: dict[str, int] = {}
+    for row in rows_of(document, card["id"]):
+        for label, count in _split(row):
+            sums[label] = sums.get(label, 0) + count
+    shared = card["accounting"]["shared_bytes"]
+    if shared is not None and shared > 0:
+        sums["shared by several"] = shared
+    parts = [Part(label, count) for label, count in sums.items() if count > 0]
+    return sorted(parts, key=lambda part: -part.bytes)
+
+
+def _split(row: Process) -> list[tuple[str, int]]:
+    held = row["vram_bytes"]
+    if held is None:
+        return []
+    llm = row["llm"]
+    if llm is None or llm["weights_bytes"] is None:
+        return [(_label(row), held)]
+    known = [("model weights", llm["weights_bytes"])]
+    if llm["kv_cache_bytes"] is not None:
+        known.append(("KV cache", llm["kv_cache_bytes"]))
+    if llm["compute_bytes"] is not None:
+        known.append(("compute buffers", llm["compute_bytes"]))
+    rest = held - sum(count for _, count in known)
+    if rest < 0:
+        return [(_label(row), held)]
+    name = "its context" if llm["kv_cache_bytes"] is not None else "its cache and context"
+    return [*known, (name, rest)]
+
+
+def _label(row: Process) -> str:
+    if row["category"] == "desktop":
+        return "desktop"
+    name = program(row) or f"pid {row['pid']}"
+    return name.capitalize() if row["category"] == "browser" else name
+
+
+def sentence(document: Snapshot, card: Adapter) -> str:
+    """The answer for one card; what is not known is said to be not known."""
+    used = card["memory"]["used_bytes"]
+    if used is None:
+        return _without_a_figure(document, card)
+    total, books = card["memory"]["total_bytes"], card["accounting"]
+    head = f"{format_of_total(used, total)} used"
+    if card["processes_listed"] == "unavailable":
+        why = reason_word(entry_of(document, card), "processes_listed")
+        return f"{head}; it can't be attributed, since processes can't be listed: {why}"
+    if used == 0:
+        return head
+    unit = pick_unit((total, used))
+    parts = _at_most(parts_of(document, card))
+    inside = books["reserved_bytes"]
+    if inside is not None and inside > 0:
+        parts.append(Part("reserved by the driver", inside))
+    rest = books["unattributed_bytes"]
+    if rest is None:
+        shown = [f"{part.label} {_short(part.bytes, unit)}" for part in parts]
+        most = books["unattributed_max_bytes"]
+        shown.append(f"0 to {_short(most, unit)} unattributed" if most is not None else "the rest is unknown")
+        return f"{head}: " + ", ".join(shown)
+    numbers = apportion([*(part.bytes for part in parts), rest], used, unit)
+    shown = [f"{part.label} {number}" for part, number in zip(parts, numbers, strict=False)]
+    if rest > 0:
+        shown.append(f"{_upto(card)}{numbers[-1]} unattributed")
+    unmeasured = books["unmeasured_processes"]
+    if unmeasured is not None and unmeasured > 0:
+        shown.append(f"{count_of(unmeasured, 'process', 'processes')} not measured")
+    return f"{head}: " + ", ".join(shown) if shown else head
+
+
+def _without_a_figure(document: Snapshot, card: Adapter) -> str:
+    why = reason_word(entry_of(document, card), "memory.used_bytes")
+    rows = rows_of(document, card["id"])
+    held = [size for row in rows for size in (row["vram_bytes"], row["spill_bytes"]) if size is not None]
+    said = f"how much of {card_name(card)} is used is not known: {why}"
+    if held:
+        said += f"; {count_of(len(rows), 'process', 'processes')} hold {format_bytes(sum(held))}"
+    return said
+
+
+def _at_most(parts: list[Part]) -> list[Part]:
+    if len(parts) <= MOST_PARTS:
+        return parts
+    small = parts[MOST_PARTS - 1 :]
+    return [*parts[: MOST_PARTS - 1], Part(f"{len(small)} others", sum(part.bytes for part in small))]
+
+
+def _upto(card: Adapter) -> str:
+    unmeasured, unreadable = card["accounting"]["unmeasured_processes"], card["unreadable_pids"]
+    bounded = (unmeasured is not None and unmeasured > 0) or (unreadable is not None and unreadable > 0)
+    return "up to " if bounded else ""
+
+
+def _short(count: int, unit: str) -> str:
+    return format_bytes(count, unit).rpartition(" ")[0]
+
+
+def apportion(counts: Sequence[int], total: int, unit: str) -> list[str]:
+    """Each count in the unit, rounded so that the figures add up to the rounded total (largest remainders)."""
+    step = {"GiB": GIB / 10, "MiB": MIB}.get(unit)
+    if step is None or sum(counts) != total:
+        return [_short(count, unit) for count in counts]
+    steps = [int(count / step) for count in counts]
+    missing = round(total / step) - sum(steps)
+    by_rest = sorted(range(len(counts)), key=lambda index: steps[index] - counts[index] / step)
+    for index in by_rest[: max(0, missing)]:
+        steps[index] += 1
+    return [
+        (f"{number / 10:,.1f}" if unit == "GiB" else f"{number:,}") if number else _short(count, unit)
+        for number, count in zip(steps, counts, strict=True)
+    ]

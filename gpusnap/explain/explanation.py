@@ -1,0 +1,216 @@
+"""From a snapshot, or a recording's history, to the explanation document. Pure: no host, no clock, no file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import gpusnap
+from gpusnap.explain.account import sentence
+from gpusnap.explain.figures import card_figures, process_figures
+from gpusnap.explain.findings.registry import in_card, in_document, in_history, ranked
+from gpusnap.explain.rows import card_name, rows_of
+from gpusnap.explain.series import Judged, judge_all, row_of
+from gpusnap.explain.story import answer_for_recording
+from gpusnap.explain.subject import Chosen
+from gpusnap.explain.view import CardView, Found, Surroundings, Viewer
+from gpusnap.explain.words import count_of
+from gpusnap.render.units import format_of_total
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusnap.explain.history import History
+    from gpusnap.model import Adapter, Explanation, Figure, Snapshot, Subject, Warning_
+
+SCHEMA = "gpusnap.explanation/1"
+
+
+class Explained(NamedTuple):
+    """The document, and what text and pictures are drawn from."""
+
+    document: Explanation
+    snapshot: Snapshot
+    cards: list[Adapter]
+    judged: tuple[Judged, ...] = ()
+    history: History | None = None
+
+
+def explain_snapshot(
+    snapshot: Snapshot,
+    chosen: Chosen = Chosen("host"),  # noqa: B008 - immutable
+    *,
+    source: str | None = None,
+    viewer: Viewer = Viewer(),  # noqa: B008
+    around: Surroundings = Surroundings(),  # noqa: B008
+) -> Explained:
+    """The machine, or one card of it."""
+    cards = [card for card in snapshot["adapters"] if chosen.adapter in (None, card["id"])]
+    findings = ranked(
+        [
+            *(in_document(snapshot) if chosen.kind == "host" else ()),
+            *(one for card in cards for one in in_card(CardView(snapshot, card, viewer, around))),
+        ]
+    )
+    return Explained(
+        _document(
+            _subject(chosen, source),
+            _answer(snapshot, cards, findings),
+            _figures(snapshot, cards),
+            findings,
+            [],
+            snapshot["warnings"],
+        ),
+        snapshot,
+        cards,
+    )
+
+
+def explain_history(
+    history: History,
+    chosen: Chosen = Chosen("host"),  # noqa: B008
+    *,
+    source: str | None = None,
+    viewer: Viewer = Viewer(),  # noqa: B008
+    warnings: Sequence[Warning_] = (),
+) -> Explained:
+    """A recording: the findings of its last sample that still hold, and what only a series can say."""
+    last = history.last
+    if last is None:
+        raise ValueError("a recording without a sample")
+    judged = [
+        one
+        for one in judge_all(history)
+        if chosen.adapter in (None, one.adapter) and (chosen.pid is None or one.pid in (chosen.pid, None))
+    ]
+    cards = [card for card in last["adapters"] if chosen.adapter in (None, card["id"])]
+    now = [one for card in cards for one in in_card(CardView(last, card, viewer))]
+    series = [one for one in in_history(history, judged) if _concerns(one, chosen)]
+    seen = {(one.finding["code"], one.finding["subject"]["adapter"]) for one in series}
+    now = [one for one in now if (one.finding["code"], one.finding["subject"]["adapter"]) not in seen]
+    findings = ranked([*series, *now])
+    subject: Subject = {
+        "kind": "recording",
+        "adapter": chosen.adapter,
+        "pid": chosen.pid,
+        "start_ticks": None,
+        "source": source,
+    }
+    document = _document(
+        subject,
+        answer_for_recording(history, judged, findings, cards),
+        _figures(last, cards),
+        findings,
+        judged,
+        [*warnings, *last["warnings"]],
+    )
+    return Explained(document, last, cards, tuple(judged), history)
+
+
+def _concerns(one: Found, chosen: Chosen) -> bool:
+    subject = one.finding["subject"]
+    return (chosen.adapter is None or subject["adapter"] in (None, chosen.adapter)) and (
+        chosen.pid is None or subject["pid"] in (None, chosen.pid)
+    )
+
+
+def _document(
+    subject: Subject,
+    answer: str,
+    figures: list[Figure],
+    findings: list[Found],
+    judged: Sequence[Judged],
+    warnings: Sequence[Warning_],
+) -> Explanation:
+    return {
+        "schema": SCHEMA,
+        "version": gpusnap.__version__,
+        "subject": subject,
+        "answer": answer,
+        "figures": figures,
+        "findings": [one.finding for one in findings],
+        "context": [],
+        "series": [row_of(one) for one in judged],
+        "warnings": list(warnings),
+    }
+
+
+def _subject(chosen: Chosen, source: str | None) -> Subject:
+    kind: str = chosen.kind
+    return {
+        "kind": kind,  # type: ignore[typeddict-item]
+        "adapter": chosen.adapter,
+        "pid": chosen.pid,
+        "start_ticks": None,
+        "source": source,
+    }
+
+
+def _figures(snapshot: Snapshot, cards: list[Adapter]) -> list[Figure]:
+    """Of one card all figures, its processes' memory too; of several cards each card's own."""
+    if len(cards) != 1:
+        return [_named(figure, card) for card in cards for figure in card_figures(snapshot, card)]
+    (card,) = cards
+    figures = card_figures(snapshot, card)
+    for row in rows_of(snapshot, card["id"]):
+        for figure in process_figures(snapshot, row):
+            if figure["field"] == "vram_bytes" or figure["field"].startswith("llm."):
+                figures.append({**figure, "field": f"pid {row['pid']}: {figure['field']}"})
+    return figures
+
+
+def _named(figure: Figure, card: Adapter) -> Figure:
+    return {**figure, "field": f"{card_name(card)}: {figure['field']}"}
+
+
+def _answer(snapshot: Snapshot, cards: list[Adapter], findings: list[Found]) -> str:
+    """The gravest finding that has a sentence of its own; else the account."""
+    head = headline(findings)
+    if head is not None:
+        return f"{head}."
+    if not cards:
+        return _nothing(snapshot)
+    if len(cards) == 1:
+        (card,) = cards
+        said = sentence(snapshot, card)
+        idle = card["load"]["gpu_percent"] == 0 and any(one.finding["code"] == "idle-but-full" for one in findings)
+        return f"{said}; 0 % busy now." if idle else f"{said}."
+    return _several(snapshot, cards)
+
+
+def headline(findings: list[Found]) -> str | None:
+    for one in findings:
+        if one.finding["severity"] not in ("critical", "warning"):
+            return None
+        if one.headline is not None:
+            return one.headline
+    return None
+
+
+def _nothing(snapshot: Snapshot) -> str:
+    broken = [row for row in snapshot["backends"] if row["status"] not in ("ok", "absent")]
+    if broken:
+        return "Nothing could be measured: " + "; ".join(f"{row['name']}: {row['detail']}" for row in broken) + "."
+    return "This machine has no GPU that gpusnap can see."
+
+
+def _several(snapshot: Snapshot, cards: list[Adapter]) -> str:
+    parents = {card["parent"] for card in cards}
+    counted = [card for card in cards if card["id"] not in parents]
+    used = [card["memory"]["used_bytes"] for card in counted]
+    total = [card["memory"]["total_bytes"] for card in counted]
+    known_used = [size for size in used if size is not None]
+    known_total = [size for size in total if size is not None]
+    said = f"{count_of(len(counted), 'adapter')}: {format_of_total(sum(known_used), sum(known_total))} used"
+    unknown = len(used) - len(known_used)
+    if unknown:
+        said += f" ({unknown} not measured)"
+    fullest = [card for card in counted if _share(card) is not None]
+    if fullest:
+        card = max(fullest, key=lambda card: _share(card) or 0.0)
+        said += f"; fullest is {card_name(card)}, {sentence(snapshot, card)}"
+    return said + "."
+
+
+def _share(card: Adapter) -> float | None:
+    used, total = card["memory"]["used_bytes"], card["memory"]["total_bytes"]
+    return used / total if used is not None and total else None

@@ -1,0 +1,100 @@
+"""Workers whose parent is gone: vLLM's and Ray's after a crash, a DataLoader's after Ctrl-C.
+
+vllm#20860, pytorch#4031: a stop of the service does not reach them, and they hold their memory for days.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.explain.advice import act_or_ask
+from gpusnap.explain.findings.make import found
+from gpusnap.explain.orphans import is_orphan
+from gpusnap.explain.rows import program
+from gpusnap.explain.words import clock, count_of, minute, oldest_start, owners, pid_list
+from gpusnap.render.units import format_bytes, format_of_total
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusnap.explain.view import CardView, Found
+    from gpusnap.model import Process
+
+_SMALL = 1 << 20
+
+
+def orphans(view: CardView) -> list[Process]:
+    return [
+        row
+        for row in view.rows
+        if (row["vram_bytes"] is None or row["vram_bytes"] >= _SMALL)
+        and is_orphan(view.document, row, view.around)
+    ]
+
+
+def find(view: CardView) -> Iterator[Found]:
+    groups: dict[tuple[str | None, str | None], list[Process]] = {}
+    for row in orphans(view):
+        groups.setdefault((program(row), row["user"]), []).append(row)
+    for (name, user), rows in groups.items():
+        yield _group(view, name or "a program", user or "an unknown user", rows)
+
+
+def _group(view: CardView, name: str, user: str, rows: list[Process]) -> Found:
+    pids = pid_list(row["pid"] for row in rows)
+    held = _sum(rows)
+    since = oldest_start(rows)
+    when = "" if since is None else f", running since {minute(since)}"
+    load = "" if view.busy is None else f", {view.busy:.0f} % for this sample"
+    listening = (
+        "no listening socket"
+        if view.around.listening is not None
+        else "whether it listens is not known from a file"
+    )
+    parents = sorted({_parent(view, row) for row in rows})
+    evidence = [
+        f"{len(rows)} × {name} ({pids}, {user}): parent gone (now {', '.join(parents)}), {listening}{load}"
+    ]
+    evidence.append(f"{format_bytes(held)} of {view.name}{when}")
+    cpu = [row["cpu_percent"] for row in rows if row["cpu_percent"] is not None]
+    if cpu:
+        evidence.append(f"CPU {max(cpu):.0f} % at most: they may wait in a loop for peers that are gone")
+    facts = f"{format_bytes(held)} held by pids {pids} of {user}, orphaned{when}" + (
+        ", idle now" if view.is_idle else ""
+    )
+    do = (
+        f"End them once you are sure that the run is over: kill {' '.join(str(row['pid']) for row in rows)}. "
+        "A stop of the service does not reach them."
+    )
+    noun = count_of(len(rows), "orphaned worker")
+    headline = None
+    if view.is_full and view.is_idle:
+        start = "" if since is None else f", running since {clock(since, view.document['taken_at'])}"
+        headline = (
+            f"{view.name} is full and idle: {format_of_total(view.used, view.total)} used, "
+            f"{format_bytes(held)} held by {noun} of {user}{start}; 0 % busy now"
+        )
+    advice = ["A stop of the service does not reach them.", *act_or_ask(view, rows, do, facts, "please end them")]
+    if view.viewer.may_end(rows):
+        del advice[0]
+    return found(
+        "orphan-workers",
+        "warning",
+        view.subject(rows[0] if len(rows) == 1 else None),
+        f"{noun} of {owners(rows)} hold{'s' if len(rows) == 1 else ''} {format_bytes(held)}",
+        evidence,
+        advice,
+        headline=headline,
+    )
+
+
+def _parent(view: CardView, row: Process) -> str:
+    parent = view.parent_of(row["pid"], row["ppid"])
+    if parent is None:
+        return "?"
+    return str(parent.pid) if parent.name is None or parent.pid == 1 else f"{parent.pid} {parent.name}"
+
+
+def _sum(rows: list[Process]) -> int | None:
+    known = [row["vram_bytes"] for row in rows if row["vram_bytes"] is not None]
+    return sum(known) if known else None

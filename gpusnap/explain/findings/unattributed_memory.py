@@ -1,0 +1,95 @@
+"""More memory in use than the listed processes hold: how much, and the likely causes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.explain.advice import NOT_FUSER
+from gpusnap.explain.findings.make import found
+from gpusnap.explain.rows import reason_word
+from gpusnap.explain.unexplained import causes, is_baseline, unexplained
+from gpusnap.explain.words import minute
+from gpusnap.render.units import format_bytes, format_of_total
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusnap.explain.view import CardView, Found
+
+CODE = "unattributed-memory"
+KERNEL = (
+    "A notebook kernel keeps its memory until it is shut down, also when its page is closed: "
+    "ps -eo pid,user,lstart,args | grep ipykernel"
+)
+
+
+def find(view: CardView) -> Iterator[Found]:
+    rest = unexplained(view)
+    if rest is None or rest < view.unexplained_limit() or view.unified or is_baseline(view):
+        return
+    if not view.listed:
+        yield _without_a_list(view, rest)
+        return
+    bound = view.card["accounting"]["unmeasured_processes"]
+    upto = "up to " if (bound is not None and bound > 0) or view.card["unreadable_pids"] else ""
+    likely = causes(view)
+    nobody = not view.rows
+    evidence = [
+        f"{format_of_total(view.used, view.total)} used, "
+        f"{format_bytes(view.card['accounting']['attributed_bytes'])} of it by listed processes",
+        *(f"likely: {cause.says}" for cause in likely),
+    ]
+    if view.card["holders"] == []:
+        evidence.append("no other process that can be seen has the card's device file open")
+    advice = [cause.advice for cause in likely if not cause.advice.startswith("See ")]
+    if view.card["holders"] is None:
+        advice.insert(0, "See who has the card open: gpusnap snap --holders")
+    if nobody and view.is_idle:
+        advice.append(KERNEL)
+    if view.viewer.uid != 0:
+        advice.append(_letter(view, rest))
+    advice.append(NOT_FUSER)
+    yield found(
+        CODE,
+        "warning",
+        view.subject(),
+        f"{upto}{format_bytes(rest)} in use that no listed process holds; {likely[0].says}",
+        evidence,
+        advice,
+        headline=_headline(view, rest) if nobody else None,
+    )
+
+
+def _headline(view: CardView, rest: int) -> str:
+    busy = "" if view.busy is None else f", {view.busy:.0f} % busy"
+    return (
+        f"{view.name}: {format_of_total(view.used, view.total)} used and no process listed{busy}: "
+        f"{format_bytes(rest)} unattributed"
+    )
+
+
+def _without_a_list(view: CardView, rest: int) -> Found:
+    why = reason_word(view.entry, "processes_listed")
+    return found(
+        CODE,
+        "notice",
+        view.subject(),
+        f"{format_bytes(rest)} used can't be attributed: the list of processes is unavailable",
+        [f"processes: {why}", "that is no sign that there are none"],
+        ["Run gpusnap where the driver lists processes (the host, root), or see who has the card open: --holders"],
+    )
+
+
+def _letter(view: CardView, rest: int) -> str:
+    host = view.document["host"]["hostname"] or "this host"
+    when = minute(view.document["taken_at"])
+    busy = "" if view.busy is None else f", {view.busy:.0f} % busy"
+    return (
+        f'To the admin: "{view.name} on {host}: {format_bytes(rest)} in use at {when} that no listed process '
+        f'holds{busy}; it is likely a leftover, please look as root: gpusnap explain gpu:{_selector(view)}."'
+    )
+
+
+def _selector(view: CardView) -> str:
+    index = view.card["index"]
+    return view.card["id"] if index is None else str(index)

@@ -1,0 +1,61 @@
+"""Small questions to a row of the document: its provenance, why a figure is null, whose it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.reading import reason_of
+from gpusnap.render.program import program_of
+from gpusnap.render.reasons import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusnap.model import Adapter, Process, Snapshot
+
+
+def entry_of(document: Snapshot, row: Adapter | Process) -> Mapping[str, str]:
+    """A row's provenance; a foreign document's index may point nowhere."""
+    table, index = document["provenance"], row["provenance"]
+    return table[index] if 0 <= index < len(table) else {}
+
+
+def reason_word(entry: Mapping[str, str], leaf: str) -> str:
+    """Why a leaf is null, in words, with the source's own where there are any."""
+    return in_words(entry.get(leaf))
+
+
+def reason(entry: Mapping[str, str], leaf: str) -> str | None:
+    """The bare reason, or None where the leaf has a value or no reason was recorded."""
+    return reason_of(entry.get(leaf, ""))
+
+
+def rows_of(document: Snapshot, adapter: str) -> list[Process]:
+    """Rows of one card, the largest first, gpusnap's own left out."""
+    rows = [row for row in document["processes"] or () if row["adapter"] == adapter and not row["self"]]
+    return sorted(
+        rows, key=lambda row: (-(row["vram_bytes"] if row["vram_bytes"] is not None else -1), row["pid"])
+    )
+
+
+def card_name(card: Adapter) -> str:
+    """`GPU 0`, or the id where there is no index; a partition by its parent's number and its own."""
+    if card["kind"] == "npu":
+        return f"NPU {card['index']}" if card["index"] is not None else card["id"]
+    partition = card["partition"]
+    if partition is not None:
+        return f"partition {partition['profile'] or card['id']}"
+    return f"GPU {card['index']}" if card["index"] is not None else card["id"]
+
+
+def program(row: Process) -> str | None:
+    """The program's name for people; None where nothing says."""
+    return program_of(row)
+
+
+def who(row: Process) -> str:
+    """`llama-server (pid 4711, alice)`; a name that is not known is not made up."""
+    said = [f"pid {row['pid']}"]
+    if row["user"] is not None:
+        said.append(row["user"])
+    return f"{program(row) or 'a process'} ({', '.join(said)})"

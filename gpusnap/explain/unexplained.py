@@ -1,0 +1,155 @@
+"""Used memory that no listed process holds, and its likely causes, each with the evidence for it.
+
+design.md section 5: unlisted holders, another PID namespace, other users' unreadable processes, the driver's own
+baseline, managed memory, the context of a pid that ended, exported surfaces.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpusnap.explain.findings import thresholds as at
+from gpusnap.explain.rows import entry_of, reason
+from gpusnap.explain.words import count_of, pid_list
+
+if TYPE_CHECKING:
+    from gpusnap.explain.view import CardView
+    from gpusnap.model import Adapter, Holder, Process
+
+# Programs that keep a device file open by their trade and hold next to nothing.
+SERVICES = frozenset(
+    {
+        "nvidia-persiste",
+        "nvidia-persistenced",
+        "nvidia-powerd",
+        "nv-hostengine",
+        "nv-fabricmanager",
+        "dcgm-exporter",
+        "nvidia-smi",
+        "nvtop",
+        "nvitop",
+        "gpustat",
+        "gpusnap",
+        "node_exporter",
+        "prometheus-node",
+        "telegraf",
+        "rocm-smi",
+        "amdgpu_top",
+        "Xorg",
+        "Xwayland",
+        "systemd-logind",
+        "plymouthd",
+    }
+)
+
+
+class Cause(NamedTuple):
+    says: str
+    advice: str
+
+
+def unexplained(view: CardView) -> int | None:
+    """Bytes that nobody is known to hold: the unattributed rest, or all of used where there is no list."""
+    if view.unattributed is not None:
+        return view.unattributed
+    if not view.listed or view.card["accounting"]["attributed_bytes"] is None:
+        return view.used
+    return None  # over-attributed: "0 to X" is said by the account, it is no riddle
+
+
+def is_baseline(view: CardView) -> bool:
+    """A sibling of the same model shows the same small rest: the driver's own use.
+
+    A large rest is never taken for it, since a killed run leaves the same on each card that it had.
+    """
+    rest, total = view.unattributed, view.total
+    if rest is None or total is None or rest > at.BASELINE_SHARE * total:
+        return False
+    others = [_known_rest(sibling) for sibling in view.siblings()]
+    return any(other is not None and abs(rest - other) <= at.BASELINE_TOLERANCE_BYTES for other in others)
+
+
+def suspects(view: CardView) -> list[Holder]:
+    """Unlisted holders without the usual services."""
+    return [holder for holder in view.unlisted() if holder["name"] not in SERVICES]
+
+
+def causes(view: CardView) -> list[Cause]:
+    """Likely causes, the best supported first; never empty."""
+    found: list[Cause] = []
+    host = view.document["host"]
+    others = [
+        row for row in view.rows if row["name"] is None and _why_nameless(view, row) == "other-pid-namespace"
+    ]
+    gone = [row for row in view.rows if _why_nameless(view, row) == "exited"]
+    if host["container"] is True and not view.rows:
+        found.append(
+            Cause(
+                "gpusnap runs inside a container, and the list is filtered to its own processes",
+                "See the rest from the host, or share its PID namespace: docker run --pid=host; in Kubernetes "
+                "`hostPID: true`.",
+            )
+        )
+    held = suspects(view)
+    if held:
+        found.append(
+            Cause(
+                f"unlisted holders: pids {pid_list(holder['pid'] for holder in held)} have the device file open",
+                "See unlisted-holder.",
+            )
+        )
+    if gone:
+        pids = pid_list(row["pid"] for row in gone)
+        found.append(
+            Cause(f"the context of a process that ended: pid {pids}", "It goes with the driver's clean-up.")
+        )
+    if view.card["unreadable_pids"]:
+        number = count_of(view.card["unreadable_pids"], "process", "processes")
+        found.append(
+            Cause(
+                f"{number} of other users could not be looked into", "Run gpusnap as root to see whose they are."
+            )
+        )
+    elif view.viewer.uid is not None and view.viewer.uid != 0 and not held and host["container"] is not True:
+        found.append(
+            Cause(
+                "likely another user's leftover: without root, other users' open files can't be seen",
+                "Only root can see whose it is.",
+            )
+        )
+    if others:
+        found.append(
+            Cause(
+                f"processes of another PID namespace: {pid_list(row['pid'] for row in others)}",
+                "Look from the host's namespace.",
+            )
+        )
+    if view.card["vendor"] == "nvidia" and any(row["type"] in ("compute", "both") for row in view.rows):
+        found.append(
+            Cause(
+                "managed memory (cudaMallocManaged): NVML does not charge it to the process",
+                "If a listed program uses managed memory, this is its own.",
+            )
+        )
+    if view.card["shared_clients"]:
+        found.append(Cause("surfaces that programs export to the compositor", "They go with those programs."))
+    if not found:
+        found.append(
+            Cause(
+                "memory of a process that ended without the driver freeing it, or the driver's own",
+                "If it does not go away, unload the driver's module or reboot when nobody needs the card.",
+            )
+        )
+    return found
+
+
+def _why_nameless(view: CardView, row: Process) -> str | None:
+    return reason(entry_of(view.document, row), "name")
+
+
+def _known_rest(sibling: Adapter) -> int | None:
+    """The unattributed rest of a card whose processes are all listed and measured."""
+    books = sibling["accounting"]
+    if sibling["processes_listed"] != "complete" or books["unmeasured_processes"] != 0:
+        return None
+    return books["unattributed_bytes"]

@@ -1,0 +1,147 @@
+"""`gpusnap ps` as a user sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.snapping import run_gpusnap
+from tests.standin import Card, Proc, Scenario
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples/machines/rtx4080-desktop")
+GIB = 1 << 30
+
+
+def ps(*words: str, **settings: Any) -> str:
+    done = run_gpusnap("ps", *words, **settings)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The process rows: lines whose first word is a pid."""
+    return [line.split() for line in text.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
+
+
+def test_the_card_in_a_sentence_and_parts_that_add_up() -> None:
+    first, parts, bar = ps("--replay", EXAMPLE).splitlines()[:3]
+    assert "15.5 of 16.0 GiB used · 41 % busy · 61 °C · 212 W" in first
+    figures = [float(part.split()[-1]) for part in parts.split(" · ")]
+    assert round(sum(figures), 1) == 16.0
+    assert len(bar.strip()) == 60
+
+
+def test_report_068_largest_first_and_unknown_last(tmp_path: Path) -> None:
+    small, large = os.getpid(), os.getppid()
+    card = Card(processes=[Proc(1, None), Proc(small, GIB), Proc(large, 3 * GIB)])
+    text = ps(machine=Scenario(cards=[card]), folder=tmp_path)
+    assert [row[0] for row in rows_of(text)] == [str(large), str(small), "1"]
+
+
+def test_what_was_not_measured_is_a_dash_and_counted() -> None:
+    text = ps("--replay", EXAMPLE)
+    assert "SPILL: the driver has no such counter (5)" in text
+    assert "GPU%: no fresh sample (2)" in text
+    assert all(" 0 G " not in line for line in text.splitlines())
+
+
+def test_report_110_json_holds_the_rows_of_the_text() -> None:
+    text = ps("--replay", EXAMPLE, "--min-vram", "500MiB")
+    document = json.loads(ps("--replay", EXAMPLE, "--min-vram", "500MiB", "--json"))
+    assert [row[0] for row in rows_of(text)] == [str(row["pid"]) for row in document["processes"]]
+    # The account stays that of the whole card.
+    assert document["adapters"][0]["accounting"]["attributed_bytes"] == 16557015040
+
+
+def test_filters_and_sorting() -> None:
+    def pids(*words: str) -> list[int]:
+        return [row["pid"] for row in json.loads(ps("--replay", EXAMPLE, "--json", *words))["processes"]]
+
+    assert pids() == [4711, 3120, 2210, 2301, 2215]
+    assert pids("--top", "2") == [4711, 3120]
+    assert pids("--sort", "pid") == [2210, 2215, 2301, 3120, 4711]
+    assert pids("--sort", "gpu")[:2] == [4711, 3120]
+    assert pids("--sort", "age")[0] == 2210
+    assert pids("--sort", "program") == [2215, 3120, 2210, 4711, 2301]
+    assert pids("--user", "nobody") == []
+    assert len(pids("--user", "alice")) == len(pids("--user", "1000")) == 5
+    assert pids("--min-vram", "1GiB") == [4711]
+    assert pids("--state", "zombie") == []
+
+
+def test_group_by_user_counts_and_sums() -> None:
+    document = json.loads(ps("--replay", EXAMPLE, "--group-by", "user", "--json"))
+    assert document["groups"] == [
+        {"key": "alice", "processes": 5, "vram_bytes": 16557015040, "spill_bytes": None, "unmeasured": 0}
+    ]
+    text = ps("--replay", EXAMPLE, "--group-by", "program")
+    assert text.index("llama-server") < text.index("firefox") < text.index("Xwayland")
+
+
+def test_plain_json_has_no_groups() -> None:
+    assert "groups" not in json.loads(ps("--replay", EXAMPLE, "--json"))
+
+
+def test_bytes_are_plain() -> None:
+    assert rows_of(ps("--replay", EXAMPLE, "--bytes"))[0][3] == "14817427456"
+
+
+def test_lines_are_cut_to_the_terminal_never_wrapped() -> None:
+    text = ps("--replay", EXAMPLE, "--wide", env={"COLUMNS": "60"})
+    table = [line for line in text.splitlines() if "alice" in line]
+    assert len(table) == 5
+    assert all(len(line) <= 60 for line in table)
+
+
+def test_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
+    data = run_gpusnap("snap", "--replay", EXAMPLE, "--window", "250ms").stdout
+    (tmp_path / "a.json").write_bytes(data)
+    live = ps("--replay", EXAMPLE)
+    assert ps("--from", str(tmp_path / "a.json")) == live
+    assert ps("--from", "-", stdin=data) == live
+
+
+def test_another_tools_json_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_text('{"hostname": "x", "gpus": []}')
+    done = run_gpusnap("ps", "--from", str(tmp_path / "g.json"))
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert "not a gpusnap document" in line
+
+
+def test_no_gpu_says_so_on_standard_error_only() -> None:
+    done = run_gpusnap("ps")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == b"gpusnap ps: no GPU found on this machine\n"
+
+
+def test_report_020_rows_of_another_pid_namespace_are_kept(tmp_path: Path) -> None:
+    gone = 4_000_001
+    card = Card(used=2 * GIB, processes=[Proc(gone, 1012 << 20)])
+    machine = Scenario(cards=[card])
+    document = json.loads(ps("--json", machine=machine, folder=tmp_path))
+    (row,) = document["processes"]
+    assert (row["pid"], row["vram_bytes"], row["name"], row["user"]) == (gone, 1012 << 20, None, None)
+    entry = document["provenance"][row["provenance"]]["name"]
+    assert entry.startswith(("null:exited", "null:other-pid-namespace"))
+
+
+def test_several_cards_have_a_column(tmp_path: Path) -> None:
+    cards = [Card(processes=[Proc(os.getpid(), GIB)]), Card(processes=[Proc(os.getpid(), 2 * GIB)])]
+    text = ps(machine=Scenario(cards=cards), folder=tmp_path)
+    assert [row[0] for row in rows_of(text)] == ["1", "0"]
+    assert ps("--adapter", "1", machine=Scenario(cards=cards), folder=tmp_path).count("NVIDIA H100") == 1
+
+
+def test_colour_by_option_then_variables_then_terminal() -> None:
+    def coloured(*words: str, **env: str) -> bool:
+        return "\x1b[" in ps("--replay", EXAMPLE, *words, env=env)
+
+    assert not coloured()
+    assert coloured("--color", "always", NO_COLOR="1")
+    assert coloured(FORCE_COLOR="1")
+    assert not coloured(FORCE_COLOR="1", NO_COLOR="1")
+    assert not coloured(NO_COLOR="", FORCE_COLOR="")

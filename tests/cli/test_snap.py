@@ -1,0 +1,225 @@
+"""`gpusnap snap` as a user runs it: output, files, options, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.snapping import run_gpusnap, snap
+from tests.standin import Card, Proc, Scenario
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples/machines/rtx4080-desktop")
+MISMATCH = str(ROOT / "tests/machines/nvidia-version-mismatch")
+LOST = str(ROOT / "tests/machines/nvidia-lost-card")
+NO_PERMISSION = 4
+
+
+def test_a_machine_without_a_gpu_is_a_valid_empty_answer() -> None:
+    done = run_gpusnap("snap")
+    document = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert document["adapters"] == []
+    assert document["processes"] == []
+    assert done.stdout.endswith(b"}\n")
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_output_file_is_replaced_whole_and_private(tmp_path: Path) -> None:
+    target = tmp_path / "a.json"
+    old_umask = os.umask(0o022)
+    try:
+        done = run_gpusnap("snap", "--replay", EXAMPLE, "-o", str(target))
+    finally:
+        os.umask(old_umask)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert json.loads(target.read_bytes())["schema"] == "gpusnap.snapshot/1"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_output_file_is_not_truncated_before_success(tmp_path: Path) -> None:
+    target = tmp_path / "a.json"
+    target.write_text("precious")
+    done = run_gpusnap("snap", "--adapter", "no such card", "--replay", EXAMPLE, "-o", str(target))
+    assert done.returncode == 2
+    assert target.read_text() == "precious"
+
+
+@pytest.mark.parametrize("output", ["/no/such/folder/a.json", "/dev/full"])
+def test_output_that_cannot_be_written_is_one_line_and_3(output: str) -> None:
+    done = run_gpusnap("snap", "-o", output)
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 1
+    assert output.encode() in done.stderr
+
+
+def test_full_standard_output_is_one_line_and_3() -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "gpusnap", "snap"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [b"gpusnap snap: standard output: No space left on device"]
+
+
+def test_broken_pipe_is_silent_141() -> None:
+    # A pipe holds 64 KiB: enough labels to overrun it.
+    many = " ".join(f"--label k{number}={'y' * 4000}" for number in range(25))
+    words = f"{sys.executable} -m gpusnap snap --replay {EXAMPLE} {many} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, check=False)
+    assert done.stdout.split() == [b"141"]
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["snap", "--window", "fast"],
+        ["snap", "--cmdline", "some"],
+        ["snap", "--label", "novalue"],
+        ["snap", "--replay", "/no/such/machine"],
+        ["snap", "--procfs", "/no/such/folder"],
+        ["snap", "--adapter", "7"],
+        ["snap", "stray"],
+        ["snap", "--no-such-option"],
+        ["nonsense"],
+        ["ps", "--sort", "size"],
+        ["ps", "--group-by", "moon"],
+        ["ps", "--category", "games"],
+        ["ps", "--state", "bored"],
+        ["ps", "--top", "0"],
+        ["ps", "--min-vram", "16G"],
+        ["ps", "--json", "--format", "text"],
+        ["ps", "--format", "xml"],
+        ["ps", "--color", "red"],
+        ["ps", "--from", "/no/such/file.json"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_2_without_a_traceback(words: list[str]) -> None:
+    done = run_gpusnap(*words)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_broken_driver_is_3_and_still_a_document() -> None:
+    done = run_gpusnap("snap", "--replay", MISMATCH)
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["processes"] is None
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_lost_card_is_a_row_not_a_failure() -> None:
+    assert run_gpusnap("snap", "--replay", LOST).returncode == 0
+
+
+def test_require_gpu_is_3_where_there_is_none() -> None:
+    assert run_gpusnap("snap", "--require-gpu").returncode == 3
+    assert run_gpusnap("snap", "--require-gpu", "--replay", EXAMPLE).returncode == 0
+
+
+def test_strict_names_what_could_be_mended(tmp_path: Path) -> None:
+    healthy = Scenario(cards=[Card()])
+    assert run_gpusnap("snap", "--strict", machine=healthy, folder=tmp_path).returncode == 0
+    card = Card()
+    card.fail("nvmlDeviceGetTemperature", NO_PERMISSION)
+    done = run_gpusnap("snap", "--strict", machine=Scenario(cards=[card]), folder=tmp_path)
+    assert done.returncode == 4
+    assert b"temperature.gpu_celsius: no-permission" in done.stderr
+    assert json.loads(done.stdout)["adapters"][0]["temperature"]["gpu_celsius"] is None
+
+
+def test_an_internal_error_is_70_and_one_line(tmp_path: Path) -> None:
+    broken = tmp_path / "gpusnap_broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "import gpusnap.cli.snapping as s\ndef snap(request): raise RuntimeError('boom')\ns.snap = snap\n"
+    )
+    path = os.pathsep.join([str(broken), str(ROOT)])
+    done = run_gpusnap("snap", env={"PYTHONPATH": path})
+    assert done.returncode == 70
+    (line,) = done.stderr.decode().splitlines()
+    assert "internal error: RuntimeError: boom" in line
+
+
+def test_labels_stand_in_the_document() -> None:
+    document = json.loads(run_gpusnap("snap", "--label", "job=42", "--label", "note=a=b").stdout)
+    assert document["labels"] == {"job": "42", "note": "a=b"}
+
+
+def test_plain_snap_and_snap_with_options_are_the_same_document(tmp_path: Path) -> None:
+    """The form that starts without typer against the one that goes through it."""
+    machine = Scenario(cards=[Card(processes=[Proc(os.getpid(), 1 << 30)])])
+    plain, through_typer = snap(machine, tmp_path), snap(machine, tmp_path, "--timeout", "10s")
+    for document in (plain, through_typer):
+        for key in ("taken_at", "uptime_seconds", "duration_seconds"):
+            document.pop(key)
+        for row in document["processes"]:
+            row.pop("rss_bytes")
+            row.pop("state")
+    assert plain == through_typer
+
+
+@pytest.mark.parametrize("word", ["0", "GPU-3f7c", "3f7c0d5e", "0000:01:00.0", "01:00.0", "rtx 4080"])
+def test_adapter_is_named_by_any_of_its_names(word: str) -> None:
+    document = json.loads(run_gpusnap("snap", "--replay", EXAMPLE, "--adapter", word).stdout)
+    assert [row["index"] for row in document["adapters"]] == [0]
+    assert len(document["processes"]) == 5
+
+
+def test_no_processes_is_null_not_empty() -> None:
+    document = json.loads(run_gpusnap("snap", "--replay", EXAMPLE, "--no-processes").stdout)
+    assert document["processes"] is None
+    row = document["adapters"][0]
+    assert document["provenance"][row["provenance"]]["processes_listed"].startswith("null:not-requested")
+
+
+@pytest.mark.parametrize(
+    ("how", "shown"), [("none", None), ("full", "sk-local-4f9a8b7c6d5e"), ("redacted", "***")]
+)
+def test_report_121_command_lines_as_asked(how: str, shown: str | None) -> None:
+    done = run_gpusnap("snap", "--replay", EXAMPLE, "--cmdline", how)
+    row = next(row for row in json.loads(done.stdout)["processes"] if row["pid"] == 4711)
+    if shown is None:
+        assert row["cmdline"] is None or row["cmdline"] == []
+    else:
+        assert row["cmdline"][-1] == shown
+    assert row["name"] == "llama-server"
+    assert (b"sk-local-4f9a8b7c6d5e" in done.stdout) is (how == "full")
+
+
+def test_version_and_module_form() -> None:
+    assert run_gpusnap("--version").stdout.startswith(b"gpusnap 0.")
+    assert run_gpusnap("--help").returncode == 0
+    assert b"snap" in run_gpusnap("-h").stdout
+
+
+def test_plain_snap_loads_neither_typer_nor_anything_heavy(tmp_path: Path) -> None:
+    machine = Scenario(cards=[Card(processes=[Proc(os.getpid(), 1 << 30)])])
+    command = [sys.executable, "-X", "importtime", "-m", "gpusnap", "snap"]
+    env = os.environ | machine.environment(tmp_path)
+    done = subprocess.run(command, env=env, capture_output=True, check=True)
+    loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
+    assert "pynvml" in loaded
+    heavy = {"typer", "orjson", "psutil", "tabulate", "gguf", "numpy", "msgspec", "pydantic", "gpusnap.model"}
+    assert not loaded & heavy
+
+
+def test_procfs_and_sysfs_by_option_and_by_variable(tmp_path: Path) -> None:
+    """A container that mounts the host's /proc elsewhere: uptime and boot id come from there."""
+    (tmp_path / "sys/kernel/random").mkdir(parents=True)
+    (tmp_path / "uptime").write_text("12345.67 99.0\n")
+    (tmp_path / "sys/kernel/random/boot_id").write_text("00000000-aaaa-4bbb-8ccc-dddddddddddd\n")
+    by_option = json.loads(run_gpusnap("snap", "--procfs", str(tmp_path)).stdout)
+    by_variable = json.loads(run_gpusnap("snap", env={"GPUSNAP_PROCFS": str(tmp_path)}).stdout)
+    for document in (by_option, by_variable):
+        assert document["uptime_seconds"] == 12345.67
+        assert document["boot_id"] == "00000000-aaaa-4bbb-8ccc-dddddddddddd"

@@ -1,0 +1,125 @@
+# ruff: noqa: E501 - a case is a line
+"""Programs as process listings show them: what each is, and what looks like it and is not.
+
+A case is `what is it | comm | executable | command line`; `-` is what could not be read. A near miss says what it
+is instead. Names and command lines are those of the programs' own service files, launchers and documentation.
+"""
+
+from __future__ import annotations
+
+# (category, role) -> a case and a near miss, each "comm | exe | command line", the near miss with its own category.
+CASES: list[tuple[str, str, str, str, str]] = [
+    # desktop
+    ("desktop", "desktop compositor", "kwin_wayland | /usr/bin/kwin_wayland | /usr/bin/kwin_wayland --wayland-fd 7 --xwayland",
+     "kwin_wayland_wr | /usr/bin/kwin_wayland_wrapper | /usr/bin/kwin_wayland_wrapper --xwayland", "unknown"),
+    ("desktop", "desktop compositor", "gnome-shell | /usr/bin/gnome-shell | /usr/bin/gnome-shell --mode=user",
+     "gnome-shell-cal | /usr/libexec/gnome-shell-calendar-server | /usr/libexec/gnome-shell-calendar-server", "unknown"),
+    ("desktop", "desktop compositor", "sway | /usr/bin/sway | sway --unsupported-gpu", "swaybar | /usr/bin/swaybar | swaybar -b bar-0", "unknown"),
+    ("desktop", "desktop compositor", "Hyprland | /usr/bin/Hyprland | Hyprland", "hyprpolkitagent | /usr/libexec/hyprpolkitagent | hyprpolkitagent", "unknown"),
+    ("desktop", "desktop compositor", "xfwm4 | /usr/bin/xfwm4 | xfwm4 --replace", "xfwm4-settings | /usr/bin/xfwm4-settings | xfwm4-settings", "unknown"),
+    ("desktop", "desktop compositor", "gamescope-wl | /usr/bin/gamescope | gamescope -W 2560 -- game", "gamescopereaper | /usr/bin/gamescopereaper | gamescopereaper", "unknown"),
+    ("desktop", "desktop compositor", "dwm.exe | C:\\Windows\\System32\\dwm.exe | dwm.exe", "dwm | /usr/local/bin/dwm | dwm", "unknown"),
+    ("desktop", "display server", "Xorg | /usr/lib/xorg/Xorg | /usr/lib/xorg/Xorg vt2 -displayfd 3 -auth /run/user/1000/gdm/Xauthority", "xorgxrdp-helper | /usr/bin/xorgxrdp-helper | xorgxrdp-helper", "unknown"),
+    ("desktop", "display server", "Xwayland | /usr/bin/Xwayland | /usr/bin/Xwayland :0 -rootless", "Xwayland-run | /usr/bin/xwfb-run | xwfb-run", "unknown"),
+    ("desktop", "desktop shell", "plasmashell | /usr/bin/plasmashell | /usr/bin/plasmashell --no-respawn", "plasma_session | /usr/bin/plasma_session | plasma_session", "unknown"),
+    ("desktop", "desktop shell", "xdg-desktop-por | /usr/libexec/xdg-desktop-portal-gnome | /usr/libexec/xdg-desktop-portal-gnome", "xdg-document-po | /usr/libexec/xdg-document-portal | xdg-document-portal", "unknown"),
+    ("desktop", "login screen", "sddm-greeter-qt | /usr/bin/sddm-greeter-qt6 | /usr/bin/sddm-greeter-qt6 --socket /tmp/sddm", "sddm-helper | /usr/lib/sddm/sddm-helper | sddm-helper", "unknown"),
+    # browser
+    ("browser", "pages, video, WebGL", "firefox | /usr/lib/firefox/firefox | /usr/lib/firefox/firefox", "firefoxpwa-conn | /usr/libexec/firefoxpwa-connector | firefoxpwa-connector", "unknown"),
+    ("browser", "pages, video, WebGL (video decoding)", "RDD Process | /usr/lib/firefox/firefox | /usr/lib/firefox/firefox -contentproc -parentBuildID 20261107175306 -prefsLen 37456 4242 rdd", "RDD Process | /opt/tool/rdd | /opt/tool/rdd", "unknown"),
+    ("browser", "pages, video, WebGL (page)", "Isolated Web Co | /usr/lib/firefox/firefox | /usr/lib/firefox/firefox -contentproc -isForBrowser 4242 true tab", "Isolated Web Co | /opt/tool/isolator | isolator", "unknown"),
+    ("browser", "pages, video, WebGL (GPU process)", "chrome | /opt/google/chrome/chrome | /opt/google/chrome/chrome --type=gpu-process --crashpad-handler-pid=4242", "chrome_crashpad | /opt/google/chrome/chrome_crashpad_handler | chrome_crashpad_handler --monitor-self", "unknown"),
+    ("browser", "pages, video, WebGL", "chromium | /usr/lib/chromium/chromium | /usr/lib/chromium/chromium --ozone-platform-hint=auto", "chromium-bsu | /usr/games/chromium-bsu | chromium-bsu", "unknown"),
+    ("browser", "pages, video, WebGL", "brave | /opt/brave.com/brave/brave | brave", "bravenewworld | /usr/games/bravenewworld | bravenewworld", "unknown"),
+    ("browser", "pages, video, WebGL", "vivaldi-bin | /opt/vivaldi/vivaldi-bin | vivaldi-bin", "vivaldi-update | /opt/vivaldi/vivaldi-update | vivaldi-update", "unknown"),
+    ("browser", "pages, video, WebGL (GPU process)", "msedge.exe | C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe | msedge.exe --type=gpu-process", "msedgewebview2.exe | C:\\Program Files\\msedgewebview2.exe | msedgewebview2.exe", "app"),
+    ("browser", "pages, video, WebGL", "python3 | /usr/bin/python3.12 | /usr/bin/python3 /usr/bin/qutebrowser", "python3 | /usr/bin/python3.12 | /usr/bin/python3 qutebrowser_config.py", "unknown"),
+    # llm
+    ("llm", "LLM server (llama.cpp)", "llama-server | /usr/local/bin/llama-server | llama-server -m q.gguf -ngl 99", "llama-serverctl | /usr/local/bin/llama-serverctl | llama-serverctl stop", "unknown"),
+    ("llm", "LLM (llama.cpp)", "llama-cli | /usr/local/bin/llama-cli | llama-cli -m q.gguf", "llama | /usr/bin/llama | llama --list-animals", "unknown"),
+    ("llm", "LLM benchmark (llama.cpp)", "llama-bench | /opt/llama/llama-bench | llama-bench -m q.gguf", "alpaca-bench | /opt/alpaca-bench | alpaca-bench", "unknown"),
+    ("llm", "LLM server (Ollama)", "ollama | /usr/local/bin/ollama | /usr/local/bin/ollama serve", "ollama-webui | /opt/ollama-webui | ollama-webui", "unknown"),
+    ("llm", "LLM runner (Ollama)", "ollama | /usr/local/bin/ollama | /usr/local/bin/ollama runner --model /root/.ollama/models/blobs/sha256-6a07 --port 40321", "runner | /opt/ci/runner | /opt/ci/runner ollama", "unknown"),
+    ("llm", "LLM runner (Ollama)", "ollama_llama_se | /tmp/ollama1/runners/cuda_v12/ollama_llama_server | ollama_llama_server --model sha256-89", "ollama_llama_se | /tmp/x/ollama_llama_sender | ollama_llama_sender", "unknown"),
+    ("llm", "LLM server (vLLM)", "vllm | /usr/bin/python3.12 | /app/.venv/bin/python3 /usr/local/bin/vllm serve Qwen/Qwen3-8B", "python3 | /usr/bin/python3.12 | python3 my_vllm_client.py", "unknown"),
+    ("llm", "LLM server (vLLM)", "VLLM::EngineCor | /usr/bin/python3.12 | VLLM::EngineCore", "MLLM::EngineCor | /usr/bin/python3.12 | MLLM::EngineCore", "unknown"),
+    ("llm", "LLM server (vLLM)", "VLLM::Worker_TP | - | VLLM::Worker_TP3", "VLLM-Worker | - | VLLM-Worker", "unknown"),
+    ("llm", "LLM server (vLLM)", "python3 | /usr/bin/python3.10 | python3 -u -m vllm.entrypoints.openai.api_server --model facebook/opt-125m", "python3 | /usr/bin/python3.10 | python3 -m vllmtools.report", "unknown"),
+    ("llm", "LLM server (SGLang)", "sglang::schedul | /usr/bin/python3.12 | sglang::scheduler_TP0", "schedul | /usr/bin/scheduler | scheduler_TP0", "unknown"),
+    ("llm", "LLM server (SGLang)", "python3 | /usr/bin/python3.12 | python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --tp 8", "python3 | /usr/bin/python3.12 | python3 -m launch_server", "unknown"),
+    ("llm", "LLM server (KoboldCpp)", "python3 | /usr/bin/python3.11 | python3 koboldcpp.py --model m.gguf --usecublas", "python3 | /usr/bin/python3.11 | python3 kobold_client.py", "unknown"),
+    ("llm", "LLM server (KoboldCpp)", "koboldcpp-linux | /opt/koboldcpp-linux-x64 | ./koboldcpp-linux-x64 --model m.gguf", "kobold | /opt/kobold | kobold", "unknown"),
+    ("llm", "LLM server (LM Studio)", "lm-studio | /opt/LM-Studio/lm-studio | /opt/LM-Studio/lm-studio", "almstudio | /opt/almstudio | almstudio", "unknown"),
+    ("llm", "LLM server (LM Studio)", "node | /home/a/.lmstudio/.internal/utils/node | /home/a/.lmstudio/.internal/utils/node /tmp/llmworker.js", "node | /usr/bin/node | node server.js", "unknown"),
+    ("llm", "LLM server (TGI)", "text-generation | /usr/local/bin/text-generation-launcher | text-generation-launcher --model-id x", "text-generation | /opt/text-generation-notes | text-generation-notes", "unknown"),
+    ("llm", "LLM server (TGI)", "python3.11 | /opt/conda/bin/python3.11 | /opt/conda/bin/python3.11 /opt/conda/bin/text-generation-server serve x", "python3.11 | /opt/conda/bin/python3.11 | python3.11 generation-server.py", "unknown"),
+    ("llm", "LLM server (TabbyAPI)", "python | /usr/bin/python3.11 | python /opt/tabbyAPI/main.py", "python | /usr/bin/python3.11 | python /opt/tabby/main.py", "unknown"),
+    ("llm", "LLM server (text-generation-webui)", "python | /usr/bin/python3.11 | python /srv/text-generation-webui/server.py --api", "python | /usr/bin/python3.11 | python /srv/webui/server.py --api", "unknown"),
+    ("llm", "LLM server (LMDeploy)", "python | /usr/bin/python3.11 | python /opt/bin/lmdeploy serve api_server m", "python | /usr/bin/python3.11 | python /opt/bin/deploy serve", "unknown"),
+    ("llm", "LLM server (llama-cpp-python)", "python3 | /usr/bin/python3.11 | python3 -m llama_cpp.server --model m.gguf", "python3 | /usr/bin/python3.11 | python3 -m llama_index.cli", "unknown"),
+    ("llm", "LLM server (MLX)", "python3.12 | /opt/homebrew/bin/python3.12 | python3.12 -m mlx_lm.server --model m", "python3.12 | /opt/homebrew/bin/python3.12 | python3.12 -m mlx.tools", "unknown"),
+    ("llm", "LLM server (TensorRT-LLM)", "python3 | /usr/bin/python3.12 | /usr/bin/python3 /usr/local/bin/trtllm-serve m", "python3 | /usr/bin/python3.12 | python3 trtexec_wrapper.py", "unknown"),
+    ("llm", "embedding server", "text-embeddings | /usr/local/bin/text-embeddings-router | text-embeddings-router --model-id x", "text-embed | /usr/local/bin/text-embed | text-embed", "unknown"),
+    # ai
+    ("ai", "image generation (ComfyUI)", "python | /usr/bin/python3.12 | /home/a/ComfyUI/venv/bin/python main.py --listen", "python | /usr/bin/python3.12 | python main.py", "unknown"),
+    ("ai", "image generation (ComfyUI)", "python | /usr/bin/python3.12 | python main.py --preview-method auto", "python | /usr/bin/python3.12 | python main.py --preview", "unknown"),
+    ("ai", "image generation (Stable Diffusion web UI)", "python3 | /usr/bin/python3.10 | python3 /opt/stable-diffusion-webui/launch.py --xformers", "python3 | /usr/bin/python3.10 | python3 launch.py --fast", "unknown"),
+    ("ai", "image generation (InvokeAI)", "invokeai-web | /usr/bin/python3.11 | /opt/invoke/.venv/bin/python /opt/invoke/.venv/bin/invokeai-web", "python | /usr/bin/python3.11 | python invoke.py build", "unknown"),
+    ("ai", "image generation training", "python | /usr/bin/python3.10 | python /opt/sd-scripts/sdxl_train_network.py --network_dim=32", "python | /usr/bin/python3.10 | python /opt/scripts/sdxl_network.py", "unknown"),
+    ("ai", "Jupyter kernel", "python3 | /usr/bin/python3.11 | /usr/bin/python3 -m ipykernel_launcher -f /run/user/1000/jupyter/kernel-f768a1b2.json", "python3 | /usr/bin/python3.11 | /usr/bin/python3 /usr/bin/jupyter-lab --no-browser", "unknown"),
+    ("ai", "training", "python | /usr/bin/python3.11 | python -u train.py --lr 3e-4", "python | /usr/bin/python3.11 | python trains_timetable.py", "unknown"),
+    ("ai", "training", "python | /usr/bin/python3.11 | python scripts/finetune_llama.py", "python | /usr/bin/python3.11 | python scripts/fine_tuned_piano.py", "unknown"),
+    ("ai", "PyTorch", "pt_main_thread | /usr/bin/python3.11 | python run.py", "pt_main | /usr/bin/python3.11 | python run.py", "unknown"),
+    ("ai", "TensorFlow", "python3 | /usr/bin/python3.11 | python3 -c import=tensorflow", "python3 | /usr/bin/python3.11 | python3 -c print=tensorflow", "unknown"),
+    ("ai", "distributed training (launcher)", "torchrun | /usr/bin/python3.11 | /usr/bin/python3 /usr/bin/torchrun --nproc_per_node=8 main.py", "torch | /usr/bin/torch | torch", "unknown"),
+    ("ai", "distributed training (launcher)", "accelerate | /usr/bin/python3.11 | python /opt/venv/bin/accelerate launch run.py", "python | /usr/bin/python3.11 | python accelerate_video.py", "unknown"),
+    ("ai", "Ray worker", "ray::RayWorkerW | /usr/bin/python3.11 | ray::RayWorkerWrapper.execute_method", "raylet | /usr/lib/ray/raylet | raylet", "unknown"),
+    ("ai", "inference server (Triton)", "tritonserver | /opt/tritonserver/bin/tritonserver | tritonserver --model-repository=/models", "triton | /opt/triton/triton | triton", "unknown"),
+    ("ai", "speech recognition", "whisper-server | /opt/whisper-server | whisper-server -m ggml-large-v3.bin", "whisper | /usr/bin/whisper-messenger | whisper-messenger", "unknown"),
+    ("ai", "speech recognition", "python3 | /usr/bin/python3.11 | python3 -m wyoming_faster_whisper --model tiny", "python3 | /usr/bin/python3.11 | python3 -m wyoming_satellite", "unknown"),
+    ("ai", "camera object detection (Frigate)", "python3 | /usr/bin/python3.11 | python3 -u -m frigate", "python3 | /usr/bin/python3.11 | python3 frigate_export.py", "unknown"),
+    ("ai", "camera object detection (Frigate)", "frigate.detecto | - | frigate.detector:onnx", "frigate-card | /opt/frigate-card | frigate-card", "unknown"),
+    ("ai", "photo recognition (Immich)", "python3 | /usr/local/bin/python3.11 | python3 -m immich_ml", "node | /usr/bin/node | node /usr/src/app/server/dist/main immich", "unknown"),
+    ("ai", "photo recognition (Immich)", "gunicorn | /usr/local/bin/python3.11 | /opt/venv/bin/python /opt/venv/bin/gunicorn immich_ml.main:app -k x", "gunicorn | /usr/local/bin/python3.11 | /opt/venv/bin/python /opt/venv/bin/gunicorn shop.wsgi:app", "unknown"),
+    # app
+    ("app", "code editor (GPU process)", "code | /usr/share/code/code | /usr/share/code/code --type=gpu-process", "codespell | /usr/bin/codespell | codespell", "unknown"),
+    ("app", "chat, calls (GPU process)", "Discord | /usr/share/discord/Discord | /usr/share/discord/Discord --type=gpu-process", "Discordance | /usr/bin/discordance | discordance", "unknown"),
+    ("app", "terminal", "kitty | /usr/bin/kitty | kitty", "kitten | /usr/bin/kitten | kitten icat", "unknown"),
+    ("app", "video player", "mpv | /usr/bin/mpv | mpv film.mkv", "mpvpaper-stop | /usr/bin/mpvpaper-stop | mpvpaper-stop", "unknown"),
+    ("app", "video encoding, decoding", "ffmpeg | /usr/bin/ffmpeg | ffmpeg -hwaccel cuda -i a.mp4", "ffmpegthumbnail | /usr/bin/ffmpegthumbnailer | ffmpegthumbnailer -i a.mp4", "unknown"),
+    ("app", "video encoding, decoding", "Plex Transcoder | /usr/lib/plexmediaserver/Plex Transcoder | - ", "Plex Tuner Serv | /usr/lib/plexmediaserver/Plex Tuner Service | -", "unknown"),
+    ("app", "recording, streaming", "obs | /usr/bin/obs | obs --startstreaming", "obsidianctl | /usr/bin/obsidianctl | obsidianctl", "unknown"),
+    ("app", "3D rendering", "blender | /usr/bin/blender | blender -b scene.blend", "blender-thumbna | /usr/bin/blender-thumbnailer | blender-thumbnailer", "unknown"),
+    ("app", "image editing", "krita | /usr/bin/krita | krita", "kritarunner | /usr/bin/kritarunner | kritarunner", "unknown"),
+    ("app", "video editing", "resolve | /opt/resolve/bin/resolve | /opt/resolve/bin/resolve", "resolvectl | /usr/bin/resolvectl | resolvectl status", "unknown"),
+    ("app", "game launcher", "steam | /home/a/.steam/ubuntu12_32/steam | steam -silent", "steamcmd | /usr/games/steamcmd | steamcmd", "unknown"),
+    ("app", "game launcher (GPU process)", "steamwebhelper | /home/a/.steam/ubuntu12_64/steamwebhelper | steamwebhelper --type=gpu-process", "webhelper | /usr/bin/webhelper | webhelper --type=gpu-process", "unknown"),
+    ("app", "game (Steam)", "hl2_linux | /home/a/.local/share/Steam/steamapps/common/Half-Life 2/hl2_linux | -", "hl2_linux | /home/a/games/hl2_linux | hl2_linux", "unknown"),
+    ("app", "Windows program (Wine)", "Cyberpunk2077.e | /opt/wine/bin/wine64-preloader | -", "winetricks | /usr/bin/dash | sh /usr/bin/winetricks", "unknown"),
+    ("app", "game (Steam)", "Cyberpunk2077.e | /opt/proton/bin/wine64-preloader | Z:\\home\\a\\Steam\\steamapps\\common\\Cyberpunk\\Cyberpunk2077.exe", "explorer.exe | /opt/wine/bin/wine64-preloader | C:\\windows\\system32\\explorer.exe", "app"),
+    ("app", "game (Minecraft)", "java | /usr/lib/jvm/bin/java | java -Xmx8G -cp a.jar:b.jar net.minecraft.client.main.Main --version 1.21", "java | /usr/lib/jvm/bin/java | java -jar minecraftctl.jar", "unknown"),
+    ("app", "virtual machine", "qemu-system-x86 | /usr/bin/qemu-system-x86_64 | qemu-system-x86_64 -m 8G", "qemu-img | /usr/bin/qemu-img | qemu-img create", "unknown"),
+    ("app", "virtual reality", "vrcompositor | /home/a/SteamVR/bin/linux64/vrcompositor | vrcompositor", "vrms | /usr/bin/vrms | vrms", "unknown"),
+    ("app", "molecular simulation", "gmx | /usr/bin/gmx | gmx mdrun -nb gpu", "gmxapi | /usr/bin/gmxapi | gmxapi", "unknown"),
+    ("app", "distributed computing", "FahCore_22 | /var/lib/fah/cores/FahCore_22 | FahCore_22 -dir 01", "FahViewer | /usr/bin/FahViewer | FahViewer", "unknown"),
+    ("app", "coin mining", "xmrig | /tmp/.x/xmrig | ./xmrig -o pool:443", "xmrig-proxy | /usr/bin/xmrig-proxy | xmrig-proxy", "unknown"),
+    ("app", "numerical computing", "MATLAB | /opt/matlab/bin/glnxa64/MATLAB | MATLAB -desktop", "MATLABWindow | /opt/matlab/bin/glnxa64/MATLABWindow | MATLABWindow", "unknown"),
+    ("app", "GPU test", "glxgears | /usr/bin/glxgears | glxgears", "glxinfo | /usr/bin/glxinfo | glxinfo -B", "unknown"),
+    # system
+    ("system", "keeps the driver loaded", "nvidia-persiste | /usr/bin/nvidia-persistenced | nvidia-persistenced --user x", "nvidia-persist | /opt/nvidia-persist | nvidia-persist", "unknown"),
+    ("system", "keeps the driver loaded", "nvidia-persiste | - | - ", "nvidia-persistx | - | -", "unknown"),
+    ("system", "shares the GPU between CUDA programs (MPS)", "nvidia-cuda-mps | /usr/bin/nvidia-cuda-mps-server | nvidia-cuda-mps-server", "nvidia-cuda-gdb | /usr/bin/nvidia-cuda-gdb | nvidia-cuda-gdb", "unknown"),
+    ("system", "GPU monitoring", "nv-hostengine | /usr/bin/nv-hostengine | nv-hostengine -n", "nv-hosts | /usr/bin/nv-hosts | nv-hosts", "unknown"),
+    ("system", "GPU monitoring", "dcgm-exporter | /usr/bin/dcgm-exporter | dcgm-exporter -f x.csv", "node_exporter | /usr/bin/node_exporter | node_exporter", "unknown"),
+    ("system", "GPU monitoring", "nvitop | /usr/bin/python3.11 | /usr/bin/python3 /home/a/.local/bin/nvitop -m", "python3 | /usr/bin/python3.11 | python3 nvitop_notes.py", "unknown"),
+    ("system", "GPU monitoring", "gpusnap | /usr/bin/python3.11 | /opt/venv/bin/python /opt/venv/bin/gpusnap ps", "gpusnap-notes | /opt/gpusnap-notes | gpusnap-notes", "unknown"),
+    ("system", "GPU driver service", "nvidia-powerd | /usr/bin/nvidia-powerd | nvidia-powerd", "powerd | /usr/bin/powerd | powerd", "unknown"),
+    ("system", "boot screen", "plymouthd | /usr/sbin/plymouthd | @usr/sbin/plymouthd --mode=boot", "plymouth | /usr/bin/plymouth | plymouth quit", "unknown"),
+    ("kernel", "kernel", "System | - | -", "SystemUI | /system/SystemUI | SystemUI", "unknown"),
+]  # fmt: skip
+
+
+def parse(case: str) -> tuple[str | None, str | None, list[str]]:
+    comm, exe, line = (part.strip() for part in case.split(" | "))
+    words = [] if line == "-" else [word.replace("import=", "import ") for word in line.split()]
+    return (None if comm == "-" else comm), (None if exe == "-" else exe), words

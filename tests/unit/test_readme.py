@@ -1,0 +1,78 @@
+"""README commands print what README says: each `console` block is run from the checkout's root.
+
+A line `$ command` is run by a shell with the installed `gpusnap` first on PATH; the lines below it, up to the next
+command, are its output. A line that is only `...` stands for any lines, `…` at the end of one for its rest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.snapping import run_gpusnap
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```console\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+EXAMPLES = [
+    (line[2:], []) if line.startswith("$ ") else (None, [line]) for block in BLOCKS for line in block.splitlines()
+]
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    found: list[tuple[str, list[str]]] = []
+    for command, lines in EXAMPLES:
+        if command is not None:
+            found.append((command, []))
+        else:
+            found[-1][1].extend(lines)
+    return found
+
+
+def matches(expected: list[str], printed: list[str]) -> bool:
+    if not expected:
+        return not printed
+    if expected[0].strip() == "...":
+        return any(matches(expected[1:], printed[skip:]) for skip in range(len(printed) + 1))
+    if not printed:
+        return False
+    want, got = expected[0].rstrip(), printed[0].rstrip()
+    same = got.startswith(want[:-1]) if want.endswith("…") else got == want
+    return same and matches(expected[1:], printed[1:])
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the examples and a `gpusnap` on PATH; what commands write stays in it."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "bin").mkdir()
+    script = folder / "bin/gpusnap"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m gpusnap "$@"\n')
+    script.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(("command", "expected"), commands(), ids=[command for command, _ in commands()])
+def test_readme_command_prints_what_readme_says(command: str, expected: list[str], workplace: Path) -> None:
+    path = f"{workplace / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "120", "TZ": "UTC"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=workplace, env=env, capture_output=True, check=False, timeout=60
+    )
+    printed = (done.stdout + done.stderr).decode().splitlines()
+    assert matches(expected, printed), "\n".join(printed)
+
+
+@pytest.mark.parametrize("command", ["snap", "ps"])
+def test_every_option_is_in_the_readme(command: str) -> None:
+    shown = run_gpusnap(command, "--help", env={"COLUMNS": "200"}).stdout.decode()
+    options = set(re.findall(r"^\s+(?:-\w, )?(--[a-z][a-z-]*)", shown, re.MULTILINE)) - {"--help"}
+    assert options
+    missing = {option for option in options if not re.search(re.escape(option) + r"\b", README)}
+    assert not missing

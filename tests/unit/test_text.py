@@ -1,0 +1,55 @@
+"""Cleaning of system text: valid UTF-8, printable, bounded, and still distinguishable."""
+
+from __future__ import annotations
+
+import os
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusnap.text import clean
+
+
+@pytest.mark.parametrize(
+    ("raw", "cleaned"),
+    [
+        (b"python", "python"),
+        ("日本語".encode(), "日本語"),
+        (b"sl\xffeep", "sl\\xffeep"),
+        (b"a\nb\x1b[31m", "a\\x0ab\\x1b[31m"),
+        (b"/d\xc3\xff.py", "/d\\xc3\\xff.py"),  # report 11: psutil#515
+        ("\u202eevil", "\\u202eevil"),
+        (b"C:\\users\\x", "C:\\users\\x"),
+        (b"a\\xff", "a\\x5cxff"),
+        ("\U000e0001", "\\U000e0001"),
+    ],
+)
+def test_report_011_text_is_escaped_not_lost(raw: bytes | str, cleaned: str) -> None:
+    assert clean(raw) == cleaned
+
+
+def test_surrogates_of_the_file_system_are_the_bytes_they_stand_for() -> None:
+    assert clean(os.fsdecode(b"--x=\xff")) == "--x=\\xff"
+
+
+def test_a_literal_escape_and_an_escaped_byte_stay_apart() -> None:
+    assert clean(b"a\\xff") != clean(b"a\xff")
+
+
+def test_a_100_kb_argument_is_cut_and_says_how_much() -> None:
+    assert clean(b"a" * 100_000) == "a" * 4096 + "…+95904"
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_become_strict_json_text(raw: bytes) -> None:
+    text = clean(raw)
+    assert text.isprintable()
+    assert orjson.loads(orjson.dumps(text)) == text
+
+
+@given(st.binary(max_size=30), st.binary(max_size=30))
+def test_two_texts_stay_two(one: bytes, other: bytes) -> None:
+    if one != other:
+        assert clean(one) != clean(other)
