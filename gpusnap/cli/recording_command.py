@@ -68,6 +68,10 @@ def write_summary(path: str, peaks: Peaks, command: list[str], code: int, elapse
     write_out(dumps(summary) + b"\n", path)
 
 
-def _difference(_: Peaks) -> Diff | None:
+def _difference(peaks: Peaks) -> Diff | None:
     """Of the first and the last sample; None where there are no two."""
-    return None
+    if peaks.first is None or peaks.last is None or peaks.first is peaks.last:
+        return None
+    from gpusnap.diff import diff
+
+    return diff(peaks.first, peaks.last)

@@ -84,7 +84,7 @@ def torture(folder: Path, rounds: int, *, writers: int = 4, seed: int = 0) -> Ou
             group.kill(moments.randrange(writers))
     finally:
         codes = group.stop()
-    assert codes == [0] * writers
+    assert codes == [0] * writers, codes
     whole, torn = read_back(group.file.read_bytes())
     return Outcome(group.acknowledged(), whole, torn, rounds)
 
