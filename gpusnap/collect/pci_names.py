@@ -1,0 +1,70 @@
+"""A card's marketing name from the tables that distributions ship, or its ids.
+
+Neither table is guaranteed: `pci.ids` is missing on a bare Debian, and libdrm's `amdgpu.ids` knows only cards
+older than itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.text import clean
+
+if TYPE_CHECKING:
+    from gpusnap.host import Host
+
+_AMDGPU_IDS = ("usr/share/libdrm/amdgpu.ids", "opt/amdgpu/share/libdrm/amdgpu.ids")
+_PCI_IDS = ("usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids", "usr/share/pci.ids")
+_LIMIT = 4 << 20
+_MAKERS = {"1002": "AMD", "1022": "AMD", "8086": "Intel", "10de": "NVIDIA", "19e5": "Huawei"}
+
+
+def marketing_name(host: Host, vendor: str, device: str, revision: str | None, what: str) -> str:
+    """`AMD Radeon RX 6800`, else `Navi 21 [Radeon RX 6800/6800 XT / 6900 XT]`, else `AMD GPU 1002:73bf`.
+
+    `what` is GPU or NPU, for a part without a name.
+    """
+    name = None
+    if vendor == "1002" and revision is not None:
+        name = _amdgpu_name(host, device, revision)
+    if name is None:
+        name = _pci_name(host, vendor, device)
+    if name is not None:
+        return name
+    maker = _MAKERS.get(vendor)
+    return f"{maker} {what} {vendor}:{device}" if maker is not None else f"{what} {vendor}:{device}"
+
+
+def _amdgpu_name(host: Host, device: str, revision: str) -> str | None:
+    """Lines `73BF,\\tC3,\\tAMD Radeon RX 6800`: device and revision name a product."""
+    wanted = f"{device},{revision}".upper().encode()
+    for line in _table(host, _AMDGPU_IDS).splitlines():
+        if line.startswith(b"#"):
+            continue
+        fields = line.split(b",", 2)
+        if len(fields) == 3 and b",".join(part.strip() for part in fields[:2]).upper() == wanted:
+            return clean(fields[2].strip(), 128) or None
+    return None
+
+
+def _pci_name(host: Host, vendor: str, device: str) -> str | None:
+    """Vendors stand at the left edge, `1002  Advanced ...`, devices after one tab, `\\t73bf  Navi 21 ...`."""
+    table = _table(host, _PCI_IDS)
+    start = table.find(f"\n{vendor}  ".encode())
+    while start >= 0:
+        start = table.find(b"\n", start + 1)
+        line = table[start + 1 : start + 160].split(b"\n", 1)[0]
+        if not line.startswith((b"\t", b"#")):
+            return None
+        if line.startswith(f"\t{device}  ".encode()):
+            return clean(line[7:].strip(), 128) or None
+    return None
+
+
+def _table(host: Host, paths: tuple[str, ...]) -> bytes:
+    for path in paths:
+        try:
+            return host.root.read(path, _LIMIT)
+        except OSError:
+            continue
+    return b""
