@@ -42,8 +42,9 @@ class AdapterFacts:
         self.lists_processes = False
         # "complete" | "partial", or a null reading that says why the list is unavailable.
         self.processes_listed: str | Reading = "complete"
-        # A count where the list comes from reading processes; 0 where the driver lists them.
-        self.unreadable_pids: int = 0
+        # A count where the list comes from reading processes (None: hidden ones, nobody knows how many); 0
+        # where the driver lists them.
+        self.unreadable_pids: int | None = 0
         self.shared_clients: list[SharedClient] | Reading | None = None
         # Memory is unified and the adapter has no local memory of its own (Intel iGPU, Apple).
         self.unified_only = False

@@ -60,7 +60,10 @@ def _join_lists(known: AdapterFacts, more: AdapterFacts) -> None:
         known.processes_listed = more.processes_listed
     else:
         known.processes_listed = _listed(known.processes_listed, more.processes_listed)
-    known.unreadable_pids = max(known.unreadable_pids, more.unreadable_pids)
+    if known.unreadable_pids is None or more.unreadable_pids is None:
+        known.unreadable_pids = None
+    else:
+        known.unreadable_pids = max(known.unreadable_pids, more.unreadable_pids)
 
 
 def _listed(one: str | Reading, other: str | Reading) -> str | Reading:
