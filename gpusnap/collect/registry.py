@@ -10,7 +10,13 @@ if TYPE_CHECKING:
     from gpusnap.host import Host
 
 # name of the module in `backends/`, class, platforms on which it can find anything
-BACKENDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (("nvml", "NvmlBackend", ("linux", "wsl", "windows")),)
+BACKENDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("nvml", "NvmlBackend", ("linux", "wsl", "windows")),
+    ("amdgpu", "AmdgpuBackend", ("linux",)),
+    ("intel", "IntelBackend", ("linux",)),
+    ("drm", "DrmBackend", ("linux",)),
+    ("pci", "PciBackend", ("linux",)),
+)
 
 
 def backends_for(host: Host, options: CollectOptions) -> list[Backend]:
