@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SUM = "accounting"
 _UNIFIED = null("unified-memory")
 _PARTITIONED = null("partitioned")
+_NO_SHARED_PART = computed(0, f"{_SUM} charged by process")
 
 
 class Account:
@@ -83,13 +84,16 @@ def _copied(reading: Reading | None) -> Reading:
 
 def _account_of_rows(facts: AdapterFacts, rows: list[Facts]) -> dict[str, Reading]:
     attributed = private = unmeasured = 0
+    unknown_share: Reading | None = None
     for row in rows:
         vram = row["vram_bytes"]
         if isinstance(vram.value, int):
             attributed += vram.value
-            shared = row["vram_shared_bytes"].value if "vram_shared_bytes" in row else None
-            private += vram.value - (shared if isinstance(shared, int) else 0)
-        elif reason_of(vram.provenance) != "unified-memory":
+            # A driver that charges by process knows no shared part and says nothing of one: all is private.
+            shared = row.get("vram_shared_bytes", _NO_SHARED_PART)
+            private += vram.value - (shared.value if isinstance(shared.value, int) else 0)
+            unknown_share = shared if shared.value is None else unknown_share
+        elif reason_of(vram.provenance) not in ("unified-memory", "shared"):  # the shared part counts once, apart
             unmeasured += 1
     clients = facts.shared_clients if isinstance(facts.shared_clients, list) else []
     shared_bytes = sum(client["vram_bytes"] for client in clients if client["vram_bytes"] is not None)
@@ -97,9 +101,12 @@ def _account_of_rows(facts: AdapterFacts, rows: list[Facts]) -> dict[str, Readin
     reserved = reserved_inside_used(facts.figures)
     used = _copied(facts.figures.get("memory.used_bytes"))
     rest, most = _remainders(used, attributed + shared_bytes, private, reserved)
+    private_part = computed(private, f"{_SUM} sum of private parts")
+    if unknown_share is not None:  # what may all be shared bounds nothing
+        private_part = most = unknown_share
     return {
         "attributed_bytes": computed(attributed + shared_bytes, f"{_SUM} sum of rows and shared clients"),
-        "attributed_private_bytes": computed(private, f"{_SUM} sum of private parts"),
+        "attributed_private_bytes": private_part,
         "shared_bytes": computed(shared_bytes, f"{_SUM} sum of shared clients"),
         "reserved_bytes": reserved,
         "unattributed_bytes": rest,
