@@ -6,37 +6,18 @@ command lines side by side (ggml-org/llama.cpp#23446: the same server with other
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
+from gpusnap.render.program import program_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from gpusnap.model import Process
 
-    Program = tuple[str, str]
-
-# Programs that are a language: which program runs is their script's name.
-_INTERPRETERS = frozenset(
-    ("python", "pypy", "node", "java", "ruby", "perl", "bash", "sh", "julia", "lua", "rscript")
-)
-# Options of interpreters whose next word is the program (`python -m`, `java -jar`).
-_NAMES_PROGRAM = frozenset(("-m", "-jar"))
-# Options that take a word which is not the program.
-_TAKES_WORD = frozenset(("-W", "-X", "-cp", "-classpath", "--require", "-r"))
-
-
-def program_of(row: Process) -> Program | None:
-    """(program, script or empty); None where nothing says what it is."""
-    words = row["cmdline"] or []
-    path = row["exe"] or (words[0] if words else None) or row["name"]
-    if not path:
-        return None
-    name = _base(path.removesuffix(" (deleted)"))
-    bare = name.rstrip("0123456789.").lower()
-    if bare not in _INTERPRETERS:
-        return name, ""
-    # A program may write its own title over its command line (`VLLM::Worker_TP0`).
-    return bare, _script(words[1:]) or row["name"] or ""
+    # A program and whose it is.
+    Key = tuple[str, str | int]
 
 
 def pair_programs(gone: Iterable[Process], come: Iterable[Process]) -> list[tuple[Process, Process]]:
@@ -44,15 +25,28 @@ def pair_programs(gone: Iterable[Process], come: Iterable[Process]) -> list[tupl
     waiting = _by_program(come)
     pairs = []
     for key, leavers in _by_program(gone).items():
-        comers = waiting.get(key, [])
-        pairs += _take_pairs(leavers, comers, same_words=True)
-        pairs += _take_pairs(leavers, comers, same_words=False)
+        by_words: dict[tuple[str, ...], deque[Process]] = {}
+        for row in waiting.get(key, ()):
+            by_words.setdefault(_words(row), deque()).append(row)
+        left = []
+        for row in leavers:
+            same = by_words.get(_words(row))
+            if same:
+                pairs.append((row, same.popleft()))
+            else:
+                left.append(row)
+        comers = sorted((row for rows in by_words.values() for row in rows), key=_largest_first)
+        pairs += zip(left, comers, strict=False)
     return pairs
 
 
-def _by_program(rows: Iterable[Process]) -> dict[tuple[Program, str | int], list[Process]]:
+def _words(row: Process) -> tuple[str, ...]:
+    return tuple(row["cmdline"] or ())
+
+
+def _by_program(rows: Iterable[Process]) -> dict[Key, list[Process]]:
     """Rows by program and user, the largest first; rows that leave either open are nobody's."""
-    groups: dict[tuple[Program, str | int], list[Process]] = {}
+    groups: dict[Key, list[Process]] = {}
     for row in rows:
         program = program_of(row)
         user = row["user"] if row["user"] is not None else row["uid"]
@@ -63,38 +57,6 @@ def _by_program(rows: Iterable[Process]) -> dict[tuple[Program, str | int], list
     return groups
 
 
-def _take_pairs(gone: list[Process], come: list[Process], *, same_words: bool) -> list[tuple[Process, Process]]:
-    """Pairs, taken out of both lists."""
-    pairs = []
-    for old in list(gone):
-        new = next((row for row in come if not same_words or row["cmdline"] == old["cmdline"]), None)
-        if new is not None:
-            gone.remove(old)
-            come.remove(new)
-            pairs.append((old, new))
-    return pairs
-
-
 def _largest_first(row: Process) -> tuple[int, int]:
     vram = row["vram_bytes"]
     return (1 if vram is None else -vram), row["pid"]
-
-
-def _script(words: Sequence[str]) -> str:
-    takes_word = False
-    for position, word in enumerate(words):
-        if takes_word:
-            takes_word = False
-        elif word in _NAMES_PROGRAM:
-            return words[position + 1] if position + 1 < len(words) else ""
-        elif word in ("-c", "-e"):
-            return word
-        elif word in _TAKES_WORD:
-            takes_word = True
-        elif not word.startswith("-"):
-            return _base(word)
-    return ""
-
-
-def _base(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2] or path

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from gpusnap.diff.delta import source_of, subtract, value_at
 from gpusnap.diff.hints import why_nothing_explains
 from gpusnap.diff.leaves import UNATTRIBUTED, VRAM
-from gpusnap.reading import reason_of
+from gpusnap.render.reasons import short
 from gpusnap.render.units import MIB, format_bytes
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def _why_unknown(pair: Pair, sources: Sources) -> str:
     for name, card, entry in (("before", pair.before, sources.before), ("after", pair.after, sources.after)):
         row = cast("Row", card)
         if value_at(row, UNATTRIBUTED) is None:
-            why = reason_of(source_of(entry(row), UNATTRIBUTED) or "")
-            words.append(f"not known {name} ({why or 'no reason recorded'})")
+            words.append(f"not known {name} ({short(source_of(entry(row), UNATTRIBUTED))})")
     return ", ".join(words)
 
 
@@ -96,7 +95,7 @@ def _suspects(
         if come is not None and status != "replaced":
             if come["vram_bytes"] is None:
                 entry = sources.after(cast("Row", come)) if grown else sources.before(cast("Row", come))
-                says = _figure_says(held, reason_of(entry.get(VRAM, "")), grown=grown)
+                says = _figure_says(held, short(entry.get(VRAM)), grown=grown)
                 found.append(Suspect(gone, held, says, is_certain=True))
         elif status == "unknown":
             says = f"is not listed {'any more' if grown else 'before'}; it held {format_bytes(held)}"
@@ -106,11 +105,10 @@ def _suspects(
     return sorted(found, key=lambda suspect: (not suspect.is_certain, -suspect.bytes, suspect.row["pid"]))
 
 
-def _figure_says(held: int, reason: str | None, *, grown: bool) -> str:
-    why = f" ({reason.replace('-', ' ')})" if reason else ""
+def _figure_says(held: int, why: str, *, grown: bool) -> str:
     if grown:
-        return f"runs on, but its {format_bytes(held)} became unknown{why}"
-    return f"was unknown before{why}, now {format_bytes(held)}"
+        return f"runs on, but its {format_bytes(held)} became unknown ({why})"
+    return f"was unknown before ({why}), now {format_bytes(held)}"
 
 
 def _verb(row: Process, survivors: frozenset[tuple[int, int]], *, grown: bool) -> str:

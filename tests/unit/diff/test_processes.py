@@ -265,27 +265,20 @@ def test_equal_command_lines_pair_first_then_the_largest() -> None:
     ("words", "same"),
     [
         (
-            ["python3.11", "-m", "vllm.entrypoints.openai.api_server"],
-            ["python3.12", "-m", "vllm.entrypoints.openai.api_server"],
+            ["python3.11", "-m", "vllm.entrypoints.api"],
+            ["python3.12", "-m", "vllm.entrypoints.api", "--port", "1"],
         ),
         (["java", "-Xmx4g", "-jar", "/opt/a.jar"], ["java", "-Xmx8g", "-jar", "/opt/a.jar"]),
         (["python", "-W", "ignore", "a.py"], ["python", "a.py"]),
     ],
 )
 def test_an_interpreters_program_is_its_script_or_module(words: list[str], same: list[str]) -> None:
-    from gpusnap.diff.program import program_of
-
-    one, two = (snapshot([CARD], [process(1, name=cmd[0], cmdline=cmd)]) for cmd in (words, same))
-    assert one["processes"] is not None
-    assert two["processes"] is not None
-    assert program_of(one["processes"][0]) == program_of(two["processes"][0])
-    assert program_of(one["processes"][0]) is not None
+    old, new = (process(pid, name=cmd[0], cmdline=cmd, start_ticks=pid) for pid, cmd in ((10, words), (20, same)))
+    assert statuses(diff(snapshot([CARD], [old]), snapshot([CARD], [new]), match="program")) == {20: "replaced"}
 
 
-def test_a_program_that_titles_itself_goes_by_that_title() -> None:
-    from gpusnap.diff.program import program_of
-
-    row = process(1, name="VLLM::Worker_TP0", exe="/usr/bin/python3.12", cmdline=["VLLM::Worker_TP0"])
-    assert program_of(row) == ("python", "VLLM::Worker_TP0")  # type: ignore[arg-type]
-    nameless = process(1, name="null:no-permission", exe="null:no-permission", cmdline="null:no-permission")
-    assert program_of(nameless) is None  # type: ignore[arg-type]
+def test_rows_that_nothing_names_are_nobodys_successor() -> None:
+    nameless = {"name": "null:no-permission", "exe": "null:no-permission", "cmdline": "null:no-permission"}
+    old, new = process(10, start_ticks=10, **nameless), process(20, start_ticks=20, **nameless)  # type: ignore[arg-type]
+    result = diff(snapshot([CARD], [old]), snapshot([CARD], [new]), match="program")
+    assert statuses(result) == {10: "exited", 20: "appeared"}

@@ -115,7 +115,7 @@ def test_a_figure_that_became_unknown_moves_into_the_rest_and_is_named_for_it() 
 def test_a_figure_that_became_known_explains_what_the_rest_lost() -> None:
     result = pair((GIB, [process(3120, "null:timeout")]), (GIB, [process(3120, 700 * MIB)]))
     assert rest(result)["delta_bytes"] == -700 * MIB
-    assert rest(result)["explained_by"][0]["says"] == "was unknown before (timeout), now 700 MiB"
+    assert rest(result)["explained_by"][0]["says"] == "was unknown before (no answer in time), now 700 MiB"
 
 
 def test_memory_that_was_in_use_before_its_process_was_listed() -> None:
@@ -167,12 +167,12 @@ def test_an_account_that_is_not_known_has_no_delta_and_says_why() -> None:
         None,
         None,
     )
-    assert rest(result)["reason"] == "not known after (no-permission)"
+    assert rest(result)["reason"] == "not known after (no permission)"
 
 
 def test_more_attributed_than_used_is_a_reason_too() -> None:
     result = pair((9 * GIB, []), (7 * GIB, [process(1, 8 * GIB)]))
-    assert rest(result)["reason"] == "not known after (over-attributed)"
+    assert rest(result)["reason"] == "not known after (more is attributed than used)"
 
 
 def test_each_matched_card_has_its_own_row() -> None:
