@@ -70,7 +70,7 @@ class Collector:
         provenance = ProvenanceTable()
         processes = self._describe(adapters, merge_processes(harvests), warnings)
         rows = [self._process_row(adapter, process, provenance) for adapter, process in processes]
-        documents = self._adapter_rows(adapters, processes, provenance)
+        documents = self._adapter_rows(adapters, processes, provenance, warnings)
         return {
             "schema": SCHEMA,
             "version": gpusnap.__version__,
@@ -153,9 +153,10 @@ class Collector:
         adapters: list[AdapterFacts],
         processes: list[tuple[AdapterFacts, ProcessFacts]],
         provenance: ProvenanceTable,
+        warnings: list[Warning_],
     ) -> list[Adapter]:
         parents = {facts.identity.get("parent") for facts in adapters} - {None}
-        holders = self._holders(adapters)
+        holders = self._holders(adapters, warnings)
         rows = []
         for facts in adapters:
             listed = self._listed(facts)
@@ -178,12 +179,18 @@ class Collector:
             return null("not-requested", "--no-processes")
         return facts.processes_listed if facts.lists_processes else NO_LIST
 
-    def _holders(self, adapters: list[AdapterFacts]) -> dict[str, list[Holder] | Reading]:
+    def _holders(
+        self, adapters: list[AdapterFacts], warnings: list[Warning_]
+    ) -> dict[str, list[Holder] | Reading]:
         if not self._options.holders:
             return {}
         from gpusnap.collect.holders import holders_of
 
-        return holders_of(self._host, self._table, adapters)
+        rows, unreadable = holders_of(self._host, self._table, adapters)
+        if unreadable:
+            text = f"{unreadable} processes of other users could not be looked into; root sees who holds what"
+            warnings.append(warning("holders-incomplete", text))
+        return rows
 
 
 def _known_adapters(harvests: list[Harvest]) -> list[AdapterFacts]:
