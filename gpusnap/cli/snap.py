@@ -29,6 +29,12 @@ def command(
         bool, typer.Option("--strict", help="Exit 4 if a figure is null for a reason that could be mended.")
     ] = False,
     require_gpu: Annotated[bool, typer.Option("--require-gpu", help="Exit 3 if there is no adapter.")] = False,
+    save_raw: Annotated[
+        str | None,
+        typer.Option(
+            "--save-raw", metavar="DIR", help="Keep what was read, without what is private, for --replay."
+        ),
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a snapshot.")] = False,
     replay: o.Replay = None,
     procfs: o.Procfs = None,
@@ -54,5 +60,6 @@ def command(
         strict=strict,
         require_gpu=require_gpu,
         verbose=verbose,
+        save_raw=save_raw,
     )
     raise typer.Exit(snap(request))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpusnap.collect import Collector
     from gpusnap.host import Host
     from gpusnap.model import Snapshot
+    from gpusnap.saving import SavingHost
 
 # Reasons that nobody can mend or needs to know: `--strict` passes them.
 HARMLESS = frozenset({"none", "not-requested", "not-probed", "not-supported", "not-exposed", "unified-memory"})
@@ -64,6 +65,7 @@ class SnapRequest:
         strict: bool = False,
         require_gpu: bool = False,
         verbose: bool = False,
+        save_raw: str | None = None,
     ) -> None:
         self.options = options or CollectOptions()
         self.machine = machine or Machine()
@@ -71,12 +73,17 @@ class SnapRequest:
         self.strict = strict
         self.require_gpu = require_gpu
         self.verbose = verbose
+        self.save_raw = save_raw
 
 
 def take(request: SnapRequest) -> tuple[Snapshot, Collector]:
     """One snapshot, and the collector that took it."""
-    collector = open_collector(request.machine.open(), request.options)
+    host = request.machine.open()
+    saving = None if request.save_raw is None else _saving(host)
+    collector = open_collector(host if saving is None else saving, request.options)
     document = sample(collector)
+    if saving is not None:
+        _write_raw(saving, str(request.save_raw))
     if request.verbose:
         say_backends(document)
     return document, collector
@@ -105,6 +112,26 @@ def say_backends(document: Snapshot) -> None:
     """`-v`: what each backend found."""
     for row in document["backends"]:
         say(f"{row['name']}: {row['status']}{': ' + row['detail'] if row['detail'] else ''}")
+
+
+def _saving(host: Host) -> SavingHost:
+    from gpusnap.saving import SavingHost
+
+    return SavingHost(host)
+
+
+def _write_raw(host: SavingHost, folder: str) -> None:
+    """`--save-raw`: what was read, without what is private, as a machine that `--replay` runs."""
+    from gpusnap.collect.redact import redact
+    from gpusnap.raw_folder import write_raw
+
+    try:
+        write_raw(host, folder, redact)
+    except FileExistsError as fault:
+        raise CommandError(f"--save-raw {folder}: {fault.strerror}") from fault
+    except OSError as fault:
+        message = f"--save-raw {folder}: {fault.strerror or fault}"
+        raise CommandError(message, exits.NOTHING_COLLECTED) from fault
 
 
 def snap(request: SnapRequest) -> int:

@@ -1,0 +1,294 @@
+"""A host that remembers what it was asked and what it answered, so that `--save-raw DIR` can keep it.
+
+Wraps any other host and changes nothing of what it says. What was read between two sleeps is one layer: the first
+becomes `tree.txt` and `nvml.json`, the next `tree.2.txt` and `nvml.2.json`.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from gpusnap.captured_tree import Entry
+from gpusnap.host import READ_LIMIT, CommandResult, HttpReply, NvmlError, NvmlUnavailable, Stat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
+
+    from gpusnap.host import Host, Nvml, PerfCounter, Tree
+
+    Answer = TypeVar("Answer")
+
+
+class Layer:
+    """What was read between two sleeps."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.nvml: dict[str, object] = {}
+        self.commands: dict[str, object] = {}
+        self.ioctls: dict[str, object] = {}
+        self.http: dict[str, object] = {}
+
+
+class SavingTree:
+    """Follows links itself, so that each file is kept once, at its real place, with the links that lead there."""
+
+    def __init__(self, host: SavingHost, name: str, inner: Tree) -> None:
+        self._host = host
+        self._name = name
+        self._inner = inner
+        self._places: dict[str, str] = {}
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        data = self._asked(path, lambda: self._inner.read(path, limit))
+        entry = self._entry(path)
+        if entry.data is None or len(entry.data) < len(data):
+            entry.data = data
+        return data
+
+    def read_at(self, path: str, offset: int, limit: int) -> bytes:
+        data = self._asked(path, lambda: self._inner.read_at(path, offset, limit))
+        entry = self._entry(path)
+        size = self._inner.stat(path).size
+        entry.size = size
+        entry.data = b"" if entry.data is None else entry.data
+        entry.parts[offset if offset >= 0 else max(0, size + offset)] = data
+        return data
+
+    def listdir(self, path: str) -> list[str]:
+        names = self._asked(path, lambda: self._inner.listdir(path))
+        place = self._place(path)
+        for name in names:
+            self._host.layer.entries.setdefault(f"{place}/{name}", Entry())
+        return names
+
+    def readlink(self, path: str) -> str:
+        target = self._asked(path, lambda: self._inner.readlink(path))
+        parent, _, leaf = path.rpartition("/")
+        self._host.layer.entries[f"{self._place(parent)}/{leaf}"] = Entry(target=target)
+        return target
+
+    def stat(self, path: str) -> Stat:
+        found = self._asked(path, lambda: self._inner.stat(path))
+        entry = self._entry(path)
+        entry.size, entry.mode, entry.uid = found.size, found.mode & 0o7777, found.uid
+        entry.rdev, entry.inode, entry.modified = found.rdev, (found.device, found.inode), found.modified
+        if entry.data is None and found.mode & 0o170000 != 0o040000:
+            entry.data = b""
+        return found
+
+    def links(self, path: str) -> list[tuple[str, str]]:
+        found = self._asked(path, lambda: self._inner.links(path))
+        place = self._place(path)
+        self._host.layer.entries.setdefault(place, Entry())
+        for name, target in found:
+            self._host.layer.entries[f"{place}/{name}"] = Entry(target=target)
+        return found
+
+    def real(self, path: str) -> str:
+        found = self._asked(path, lambda: self._inner.real(path))
+        self._host.layer.entries.setdefault(self._place(path), Entry())
+        return found
+
+    def _entry(self, path: str) -> Entry:
+        entries = self._host.layer.entries
+        place = self._place(path)
+        known = entries.get(place)
+        if known is None or known.target is not None or known.error:
+            known = entries[place] = Entry()
+        return known
+
+    def _asked(self, path: str, ask: Callable[[], Answer]) -> Answer:
+        """The answer, or the error, which is kept unless it is "no such file", as what is not kept answers."""
+        try:
+            return ask()
+        except OSError as error:
+            number = error.errno if error.errno is not None else errno.EIO
+            if number not in (errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENOTDIR):
+                self._host.layer.entries.setdefault(self._place(path), Entry(error=number))
+            raise
+
+    def _place(self, path: str) -> str:
+        """Where the archive keeps it. `/proc` has no links worth following: those of a process are not its own."""
+        path = path.strip("/")
+        if self._name == "proc":
+            return f"proc/{path}" if path else "proc"
+        known = self._places.get(path)
+        if known is None:
+            known = self._places[path] = self._follow(path)
+        return known
+
+    def _follow(self, path: str) -> str:
+        done = ""
+        todo = path.split("/") if path else []
+        for _ in range(200):
+            if not todo:
+                break
+            part = todo.pop(0)
+            if part in ("", "."):
+                continue
+            if part == "..":
+                done = done.rpartition("/")[0]
+                continue
+            here = f"{done}/{part}" if done else part
+            try:
+                target = self._inner.readlink(here)
+            except OSError:
+                done = here
+                continue
+            self._host.layer.entries[f"{self._name}/{here}"] = Entry(target=target)
+            prefix = "/" if self._name == "root" else f"/{self._name}/"
+            if target.startswith("/"):
+                done, target = "", target.removeprefix(prefix)
+            todo = target.split("/") + todo
+        return f"{self._name}/{done}" if done else self._name
+
+
+class SavingNvml:
+    def __init__(self, host: SavingHost, inner: Nvml) -> None:
+        self._host = host
+        self._inner = inner
+        self.version: str | None = inner.version
+
+    def call(self, function: str, *args: object) -> object:
+        key = " ".join([function, *map(str, args)])
+        if function == "nvmlDeviceGetProcessUtilization":  # its last argument is a time
+            key = f"{function} {args[0]}"
+        try:
+            answer = self._inner.call(function, *args)
+        except NvmlError as error:
+            self._host.layer.nvml[key] = {"error": error.code}
+            raise
+        except UnicodeDecodeError as error:
+            self._host.layer.nvml[key] = {"hex": bytes(error.object).hex()}
+            raise
+        self._host.layer.nvml[key] = answer
+        return answer
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class SavingHost:
+    """A `Host` around another one."""
+
+    def __init__(self, inner: Host) -> None:
+        self._inner = inner
+        self.layers = [Layer()]
+        self.platform = inner.platform
+        self.proc = SavingTree(self, "proc", inner.proc)
+        self.sys = SavingTree(self, "sys", inner.sys)
+        self.root = SavingTree(self, "root", inner.root)
+        self.nvml_init: object = None
+        self.nvml_version: str | None = None
+        self.nvml_asked = False
+        self.users: dict[int, str | None] = {}
+        self.alive: set[int] = set()
+        self.existing: set[str] = set()
+        self.started = (inner.wall_time(), inner.uptime())
+
+    @property
+    def layer(self) -> Layer:
+        return self.layers[-1]
+
+    def nvml(self) -> SavingNvml:
+        self.nvml_asked = True
+        try:
+            inner = self._inner.nvml()
+        except NvmlUnavailable as missing:
+            self.nvml_init = {"unavailable": [missing.status, missing.detail, missing.code, missing.library]}
+            raise
+        self.nvml_version = inner.version
+        return SavingNvml(self, inner)
+
+    def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
+        key = " ".join(argv)
+        try:
+            answer = self._inner.run(argv, timeout, limit)
+        except TimeoutError:
+            self.layer.commands[key] = {"timeout": True}
+            raise
+        self.layer.commands[key] = {
+            "stdout": answer.stdout.decode("utf-8", "surrogateescape"),
+            "stderr": answer.stderr.decode("utf-8", "surrogateescape"),
+            "returncode": answer.returncode,
+        }
+        return answer
+
+    def http_get(
+        self, address: str, port: int, path: str, headers: Mapping[str, str], timeout: float, limit: int
+    ) -> HttpReply:
+        asked = f"{address}:{port}{path}"
+        try:
+            reply = self._inner.http_get(address, port, path, headers, timeout, limit)
+        except OSError as error:
+            self.layer.http[asked] = {"errno": errno.errorcode.get(error.errno or errno.EIO, "EIO")}
+            raise
+        self.layer.http[asked] = {"status": reply.status, "body": reply.body.decode("utf-8", "replace")}
+        return reply
+
+    def exists(self, path: str) -> bool:
+        found = self._inner.exists(path)
+        if found:
+            self.existing.add(path)
+        return found
+
+    def ioctl(self, path: str, request: int, data: bytes) -> bytes:
+        return self._kept_ioctl(f"{path.lstrip('/')} {request:#x}", lambda: self._inner.ioctl(path, request, data))
+
+    def drm_query(self, path: str, driver: str, query: int) -> bytes:
+        key = f"{path.lstrip('/')} {driver}.query.{query}"
+        return self._kept_ioctl(key, lambda: self._inner.drm_query(path, driver, query))
+
+    def _kept_ioctl(self, key: str, ask: Callable[[], bytes]) -> bytes:
+        try:
+            answer = ask()
+        except OSError as error:
+            self.layer.ioctls[key] = {"errno": errno.errorcode.get(error.errno or errno.EIO, "EIO")}
+            raise
+        self.layer.ioctls[key] = {"hex": answer.hex()}
+        return answer
+
+    def perf_counter(self, pmu: int, config: int, cpu: int) -> PerfCounter:
+        return self._inner.perf_counter(pmu, config, cpu)
+
+    def wall_time(self) -> float:
+        return self._inner.wall_time()
+
+    def uptime(self) -> float:
+        return self._inner.uptime()
+
+    def sleep(self, seconds: float) -> None:
+        self._inner.sleep(seconds)
+        self.layers.append(Layer())
+
+    def own_pid(self) -> int:
+        return self._inner.own_pid()
+
+    def procfs_is_foreign(self) -> bool:
+        return self._inner.procfs_is_foreign()
+
+    def pid_exists(self, pid: int) -> bool | None:
+        found = self._inner.pid_exists(pid)
+        if found:
+            self.alive.add(pid)
+        return found
+
+    def user_name(self, uid: int) -> str | None:
+        name = self._inner.user_name(uid)
+        self.users[uid] = name
+        return name
+
+    def clock_ticks(self) -> int:
+        return self._inner.clock_ticks()
+
+    def page_size(self) -> int:
+        return self._inner.page_size()
+
+    def uname(self) -> Mapping[str, str | None]:
+        return self._inner.uname()
+
+    def environ(self) -> Mapping[str, str]:
+        return self._inner.environ()
