@@ -15,7 +15,9 @@ from typing import NamedTuple
 _MARKS = re.compile(
     rb"MiB|GiB|GB|n_ctx|n_seq_max|n_ubatch|n_slots|kv_unified|flash_attn|Flash Attention|creating|constructing|"
     rb"offload|loaded meta|loading model|loading draft|no_alloc|llama_server|starting |build:|build_info|"
-    rb"using device|failed|kv_size|GPU blocks|GPU KV cache|\#tokens|avail mem|total memory|num_gpu_blocks"
+    rb"using device|failed|kv_size|GPU blocks|GPU KV cache|\#tokens|avail mem|mem usage|total memory|"
+    rb"memory_breakdown|Initializing a|Maximum concurrency|^\| *- ",
+    re.MULTILINE,
 )
 MAX_LINE = 4096
 MAX_LINES = 20000
@@ -23,9 +25,7 @@ MAX_LINES = 20000
 _COLOUR = re.compile(r"\x1b?\[\d{1,3}(?:;\d{1,3}){0,4}m")
 # Each takes one wrapper off the front; a named group becomes the tag.
 _PREFIXES = (
-    re.compile(
-        r"[A-Za-zÀ-ÿ]{3,5}\.? +\d{1,2} \d\d:\d\d:\d\d \S{1,255} [\w.@:/-]{1,255}\[\d{1,10}\]: "
-    ),  # journald
+    re.compile(r"[A-Za-zÀ-ÿ]{3,5}\.? +\d{1,2} \d\d:\d\d:\d\d \S{1,255} [\w.@:/-]{1,255}\[\d{1,10}\]: "),
     re.compile(r"[\w.-]{1,128} +\| +"),
     re.compile(r"\[ ?(?P<port>\d{1,5})\] "),
     # llama.cpp's clock, its level, and behind them the part of the program
