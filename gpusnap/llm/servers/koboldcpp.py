@@ -1,0 +1,63 @@
+"""KoboldCpp: a static program or `koboldcpp.py`, its own flag names over llama.cpp's engine.
+
+Its sliding-window cache is full size unless `--useswa` is given (before 1.114), which is why a Gemma takes eight
+times the cache of llama-server (koboldcpp#2235). The API has no bytes: only the context and the version.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.llm.flags import Flags
+from gpusnap.llm.workload import Workload
+
+if TYPE_CHECKING:
+    from gpusnap.llm.probe import Api
+    from gpusnap.llm.program import Program
+
+NAME = "koboldcpp"
+PATHS = ("/api/extra/true_max_context_length", "/api/extra/version", "/api/v1/model")
+DEFAULT_PORT = 5001
+DEFAULT_CONTEXT = 8192  # since 1.96; 4096 before
+_QUANTS = {0: "f16", 1: "q8_0", 2: "q4_0"}
+
+
+def recognise(program: Program) -> Workload | None:
+    name, arguments = program.entry
+    if not name.lower().startswith("koboldcpp"):
+        return None
+    flags = Flags(arguments, {})
+    workload = Workload(NAME)
+    workload.settings_pid = program.pid
+    put = workload.put
+    put("model", flags.text("--model", "-m"))
+    if arguments and not arguments[0].startswith("-"):
+        put("model", (arguments[0], "cmdline"))
+    put("mmproj", flags.text("--mmproj"))
+    put("draft", flags.text("--draftmodel"))
+    put("context", flags.number("--contextsize", "-c"))
+    put("gpu_layers", flags.number("--gpulayers", "--gpu-layers", "-ngl"))
+    put("sequences", (1, "defaults:koboldcpp"))
+    put("unified", (False, "defaults:koboldcpp"))
+    quant = flags.number("--quantkv")
+    if quant is not None and quant[0] in _QUANTS:
+        put("type_k", (_QUANTS[quant[0]], quant[1]))
+        put("type_v", (_QUANTS[quant[0]], quant[1]))
+    workload.windows = flags.has("--useswa")
+    if not flags.has("--flashattention", "-fa"):
+        put("flash_attention", (False, "defaults:koboldcpp"))
+    put("ubatch", flags.number("--blasbatchsize", "--batchsize"))
+    put("ubatch", (512, "defaults:koboldcpp"))
+    put("port", flags.number("--port"))
+    workload.default_port = DEFAULT_PORT
+    return workload
+
+
+def ask(api: Api, workload: Workload) -> None:
+    value = api.json("/api/extra/true_max_context_length").get("value")
+    if isinstance(value, int) and value > 0:
+        workload.api["context"] = value
+        workload.put("context", (value, "api./api/extra/true_max_context_length"))
+    version = api.json("/api/extra/version").get("version")
+    if isinstance(version, str):
+        workload.api["build_info"] = version

@@ -1,0 +1,186 @@
+"""llama.cpp: llama-server, llama-cli and its other tools, and what takes their flags (ik_llama.cpp, llamafile).
+
+Flags and `LLAMA_ARG_*` as `common/arg.cpp` reads them, b9400. Defaults as of then: `-np` auto, which is four slots
+in one unified pool; `-c` the model's whole context, which `--fit` (on) may reduce, and then nothing in the command
+line tells; `-ngl` auto. API: only `/props` and `/v1/models`, without parameters: `/slots` wakes a sleeping server,
+`/metrics` resets the averages of whoever else scrapes it, `/props?model=` loads a model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.llm.flags import Flags
+from gpusnap.llm.workload import Workload
+
+if TYPE_CHECKING:
+    from gpusnap.llm.probe import Api
+    from gpusnap.llm.program import Program
+
+NAME = "llama.cpp"
+PATHS = ("/props", "/v1/models")
+DEFAULT_PORT = 8080
+AUTO_SLOTS = 4
+
+_TOOLS = frozenset(
+    {
+        "llama-server", "llama-cli", "llama-completion", "llama-run", "llama-bench", "llama-perplexity",
+        "llama-mtmd-cli", "llama-embedding", "llama-batched-bench", "llama-speculative", "llama-swap",
+        "llama-tts", "llama-imatrix", "llama-parallel", "llamafile",
+    }
+)  # fmt: skip
+# Builds before 2023-06 and local ones called them so, with a model argument of a llama.cpp kind.
+_OLD_NAMES = frozenset({"server", "main"})
+
+
+def recognise(program: Program) -> Workload | None:
+    name, arguments = program.entry
+    if name == "llama_cpp.server":
+        return _python_server(program, arguments)
+    if not _is_llama_cpp(name, arguments):
+        return None
+    environ = program.environ("LLAMA_ARG_", "LLAMA_LOG_FILE")
+    workload = read_flags(Workload(NAME), Flags(arguments, environ))
+    workload.settings_pid = program.pid
+    is_server = name in ("llama-server", "server", "llamafile")
+    workload.role = "server" if is_server else "cli"
+    if is_server:
+        workload.default_port = DEFAULT_PORT
+        if workload.model is None and "hf_model" not in workload.sources:
+            workload.role = "router"  # no model of its own: its children load them
+    return workload
+
+
+def _is_llama_cpp(name: str, arguments: list[str]) -> bool:
+    if name in _TOOLS or name.endswith(".llamafile"):
+        return True
+    return name in _OLD_NAMES and any(word.endswith(".gguf") for word in arguments)
+
+
+def _python_server(program: Program, arguments: list[str]) -> Workload:
+    """`python -m llama_cpp.server` (llama-cpp-python): its own names, its own defaults."""
+    flags = Flags(arguments, {})
+    workload = Workload("llama-cpp-python")
+    workload.settings_pid = program.pid
+    workload.put("model", flags.text("--model"))
+    workload.put("context", flags.number("--n-ctx"))
+    workload.put("gpu_layers", flags.number("--n-gpu-layers"))
+    workload.put("sequences", (1, "defaults:llama-cpp-python"))
+    workload.put("unified", (False, "defaults:llama-cpp-python"))
+    workload.put("context", (2048, "defaults:llama-cpp-python"))
+    workload.put("port", flags.number("--port"))
+    workload.default_port = 8000
+    return workload
+
+
+def read_flags(workload: Workload, flags: Flags, *, slots: bool = True) -> Workload:
+    """What llama-server's command line says; also ollama's runners and other programs that take its flags."""
+    put = workload.put
+    put("model", flags.text("-m", "--model", env="LLAMA_ARG_MODEL"))
+    put("hf_model", flags.text("-hf", "-hfr", "--hf-repo", env="LLAMA_ARG_HF_REPO"))
+    put("model_name", flags.text("-a", "--alias", env="LLAMA_ARG_ALIAS"))
+    put("mmproj", flags.text("-mm", "--mmproj", env="LLAMA_ARG_MMPROJ"))
+    put("draft", flags.text("-md", "--model-draft", "--spec-draft-model", env="LLAMA_ARG_SPEC_DRAFT_MODEL"))
+    for lora in (flags.text("--lora"), flags.text("--lora-scaled")):
+        if lora is not None:
+            workload.lora += [part for part in lora[0].split(",") if part]
+    kinds = flags.text("--spec-type", env="LLAMA_ARG_SPEC_TYPE")
+    workload.drafts = flags.has("--mtp") or (kinds is not None and "mtp" in kinds[0])
+    put("port", flags.number("--port", env="LLAMA_ARG_PORT"))
+    workload.runner_port = workload.port
+    put("log_file", flags.text("--log-file", env="LLAMA_ARG_LOG_FILE"))
+    _read_context(workload, flags)
+    if slots:
+        _read_slots(workload, flags)
+    _read_placement(workload, flags)
+    return workload
+
+
+def _read_context(workload: Workload, flags: Flags) -> None:
+    context = flags.number("-c", "--ctx-size", env="LLAMA_ARG_CTX_SIZE")
+    if context is not None and context[0] > 0:
+        workload.put("context", context)
+    else:
+        workload.full_context = True
+    put = workload.put
+    put("type_k", flags.text("-ctk", "--cache-type-k", env="LLAMA_ARG_CACHE_TYPE_K"))
+    put("type_v", flags.text("-ctv", "--cache-type-v", env="LLAMA_ARG_CACHE_TYPE_V"))
+    put("swa_full", flags.switch(("--swa-full",), env="LLAMA_ARG_SWA_FULL"))
+    flash = flags.text("-fa", "--flash-attn", env="LLAMA_ARG_FLASH_ATTN")
+    if flash is not None and flash[0].lower() in ("off", "disabled", "0", "false"):
+        put("flash_attention", (False, flash[1]))
+    batch = flags.number("-b", "--batch-size", env="LLAMA_ARG_BATCH")
+    ubatch = flags.number("-ub", "--ubatch-size", env="LLAMA_ARG_UBATCH")
+    if ubatch is not None or (batch is not None and batch[0] < 512):
+        value = min(one[0] for one in (ubatch or (512, ""), batch or (2048, "")))
+        put("ubatch", (value, (ubatch or batch or (0, "cmdline"))[1]))
+
+
+def _read_slots(workload: Workload, flags: Flags) -> None:
+    slots = flags.number("-np", "--parallel", env="LLAMA_ARG_N_PARALLEL")
+    if slots is not None and slots[0] > 0:
+        workload.put("sequences", slots)
+    unified = flags.switch(("-kvu", "--kv-unified"), ("-no-kvu", "--no-kv-unified"), "LLAMA_ARG_KV_UNIFIED")
+    workload.put("unified", unified)
+    if "sequences" in workload.sources:
+        workload.put("unified", (False, workload.sources["sequences"]))  # -np N switches it off
+
+
+def _read_placement(workload: Workload, flags: Flags) -> None:
+    layers = flags.text("-ngl", "--gpu-layers", "--n-gpu-layers", env="LLAMA_ARG_N_GPU_LAYERS")
+    if layers is not None:
+        words = {"all": -2, "auto": -1}
+        text = layers[0].strip().lower()
+        if text in words or text.removeprefix("-").isdigit():
+            workload.put("gpu_layers", (words.get(text, int(text) if text not in words else 0), layers[1]))
+    workload.put("split_mode", flags.text("-sm", "--split-mode", env="LLAMA_ARG_SPLIT_MODE"))
+    kept = flags.switch(("-kvo", "--kv-offload"), ("-nkvo", "--no-kv-offload"), "LLAMA_ARG_KV_OFFLOAD")
+    workload.put("kv_offload", kept)
+    projector = flags.switch(("--mmproj-offload",), ("--no-mmproj-offload",), "LLAMA_ARG_MMPROJ_OFFLOAD")
+    workload.put("mmproj_offload", projector)
+    workload.put("tensor_split", flags.text("-ts", "--tensor-split", env="LLAMA_ARG_TENSOR_SPLIT"))
+    if flags.switch(("-cmoe", "--cpu-moe"), env="LLAMA_ARG_CPU_MOE"):
+        workload.put("cpu_experts", (1 << 30, "cmdline"))
+    workload.put("cpu_experts", flags.number("-ncmoe", "--n-cpu-moe", env="LLAMA_ARG_N_CPU_MOE"))
+    by_hand = (
+        flags.text("-ot", "--override-tensor", env="LLAMA_ARG_OVERRIDE_TENSOR"),
+        flags.text("-ncffn", "--n-cpu-ffn", env="LLAMA_ARG_N_CPU_FFN"),
+    )
+    workload.overrides = any(found is not None for found in by_hand)
+
+
+def ask(api: Api, workload: Workload) -> None:
+    props = api.json("/props")
+    if props.get("role") == "router":
+        workload.role = "router"
+        return
+    settings = props.get("default_generation_settings")
+    slot = settings.get("n_ctx") if isinstance(settings, dict) else None
+    slots = props.get("total_slots")
+    if isinstance(slots, int) and slots > 0:
+        take_slots(workload, slots, slot if isinstance(slot, int) and slot > 0 else None)
+    for key in ("build_info", "is_sleeping", "model_ftype", "model_path"):
+        if isinstance(props.get(key), str | bool):
+            workload.api[key] = props[key]
+    models = api.json("/v1/models").get("data")
+    meta = models[0].get("meta") if isinstance(models, list) and models and isinstance(models[0], dict) else None
+    if isinstance(meta, dict):
+        for key in ("n_params", "size", "n_ctx_train"):
+            if isinstance(meta.get(key), int):
+                workload.api[key] = meta[key]
+
+
+def take_slots(workload: Workload, slots: int, slot_context: int | None) -> None:
+    """A slot's context is not the pool's: with one pool for all (`-kvu`, or no `-np`) each slot may use all of it,
+    capped to what the model was trained for; else it is the pool's share of each slot.
+    """
+    workload.api["total_slots"] = slots
+    if slot_context is not None:
+        workload.api["slot_context"] = slot_context
+    if "sequences" not in workload.sources:
+        # Nobody said -np: four slots are the automatic choice, which comes with one pool; others an older build's.
+        workload.put("sequences", (slots, "api./props"))
+        workload.put("unified", (slots == AUTO_SLOTS, "api./props"))
+    if "context" not in workload.sources and slot_context is not None:
+        total = slot_context if workload.unified else slot_context * (workload.sequences or slots)
+        workload.put("context", (total, "api./props"))

@@ -1,0 +1,88 @@
+"""SGLang: the launcher has the flags and the API, `sglang::scheduler_TP0` the memory.
+
+Its `/server_info` is the best source of all servers: weights, KV pool and graphs of each rank. It also repeats the
+server's arguments, keys among them, so nothing of it but the memory figures is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gpusnap.llm.flags import Flags
+from gpusnap.llm.workload import Workload
+
+if TYPE_CHECKING:
+    from gpusnap.llm.probe import Api
+    from gpusnap.llm.program import Program
+
+NAME = "sglang"
+PATHS = ("/server_info", "/get_server_info", "/model_info", "/get_model_info")
+DEFAULT_PORT = 30000
+GIB = 1 << 30
+
+_TITLE = re.compile(r"sglang::(\w{1,32})")
+_RANK = re.compile(r"(TP\d{1,4})")
+_MAX_ANCESTORS = 4
+
+
+def recognise(program: Program) -> Workload | None:
+    workload = _front(program)
+    if workload is not None:
+        return workload
+    title = _TITLE.match(program.words[0] if program.words else "") or _TITLE.match(program.comm)
+    if title is None:
+        return None
+    front = None
+    for ancestor in program.ancestors()[:_MAX_ANCESTORS]:
+        front = _front(ancestor)
+        if front is not None:
+            break
+    workload = front or Workload(NAME)
+    workload.role = "worker"
+    rank = _RANK.search(title[1])
+    workload.rank = rank[1] if rank else None
+    return workload
+
+
+def _front(program: Program) -> Workload | None:
+    name, arguments = program.entry
+    if name == "sglang" and arguments[:1] == ["serve"]:
+        arguments = arguments[1:]
+    elif name != "sglang.launch_server":
+        return None
+    flags = Flags(arguments, {})
+    workload = Workload(NAME)
+    workload.settings_pid = program.pid
+    put = workload.put
+    put("hf_model", flags.text("--model-path", "--model"))
+    put("model_name", flags.text("--served-model-name"))
+    put("sequences", flags.number("--max-running-requests"))
+    put("api_limit", flags.number("--context-length"))
+    put("type_k", flags.text("--kv-cache-dtype"))
+    put("fraction", flags.fraction("--mem-fraction-static"))
+    put("ranks", flags.number("--tp-size", "--tp", "--tensor-parallel-size"))
+    put("port", flags.number("--port"))
+    workload.default_port = DEFAULT_PORT
+    return workload
+
+
+def ask(api: Api, workload: Workload) -> None:
+    from gpusnap.llm.probe import Silent
+
+    try:
+        info = api.json("/server_info")
+    except Silent:
+        info = api.json("/get_server_info")
+    states = info.get("internal_states")
+    state = states[0] if isinstance(states, list) and states and isinstance(states[0], dict) else {}
+    usage = state.get("memory_usage")
+    if not isinstance(usage, dict):
+        return
+    for name, keys in (("weights", ("weight",)), ("kv", ("kvcache",)), ("graph", ("graph", "cuda_graph"))):
+        value = next((usage[key] for key in keys if isinstance(usage.get(key), int | float)), None)
+        if value is not None and 0 <= value < 1 << 20:
+            workload.api[f"{name}_bytes"] = round(value * GIB)  # "GB" there are GiB
+    tokens = usage.get("token_capacity")
+    if isinstance(tokens, int) and tokens >= 0:
+        workload.api["tokens"] = tokens

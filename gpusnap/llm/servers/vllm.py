@@ -1,0 +1,116 @@
+"""vLLM: the API server, the engine core and one worker a rank, all of which may hold memory.
+
+The front (`vllm serve MODEL`) has the flags; `VLLM::EngineCore` and `VLLM::Worker_TP0` renamed themselves and have
+none, so the settings of a worker are its ancestors'. vLLM reserves a share of the card by policy
+(`--gpu-memory-utilization`, 0.9): nearly all of it is the KV pool, whatever the model's size. API: `/metrics` has
+the pool's blocks and how much of it is in use, `/v1/models` the longest request.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gpusnap.llm.flags import Flags
+from gpusnap.llm.workload import Workload
+
+if TYPE_CHECKING:
+    from gpusnap.llm.probe import Api
+    from gpusnap.llm.program import Program
+
+NAME = "vllm"
+PATHS = ("/metrics", "/v1/models")
+DEFAULT_PORT = 8000
+DEFAULT_FRACTION = 0.9
+
+_MODULES = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server", "vllm.entrypoints.cli.main")
+_TITLE = re.compile(r"VLLM::(\w{1,32})|vllm::(\w{1,32})")
+_LABEL = re.compile(r'(\w{1,64})="([^"]{0,256})"')
+_METRIC = re.compile(r"^vllm:(\w{1,64})(?:\{([^}]{0,4096})\})? ([0-9.eE+-]{1,32}|NaN)$", re.MULTILINE)
+_MAX_ANCESTORS = 4
+
+
+def recognise(program: Program) -> Workload | None:
+    workload = _front(program)
+    if workload is not None:
+        return workload
+    title = _TITLE.match(program.words[0] if program.words else "") or _TITLE.match(program.comm)
+    front = None
+    for ancestor in program.ancestors()[:_MAX_ANCESTORS]:
+        front = _front(ancestor)
+        if front is not None:
+            break
+    if title is None and (front is None or not _is_spawned(program)):
+        return None
+    workload = front or Workload(NAME)
+    workload.role = "worker"
+    workload.rank = (title[1] or title[2]) if title is not None else None
+    return workload
+
+
+def _is_spawned(program: Program) -> bool:
+    """`python -c from multiprocessing.spawn import ...`: how older versions start their workers."""
+    text = " ".join(program.words[1:4])
+    return "multiprocessing" in text or "ray::" in program.name
+
+
+def _front(program: Program) -> Workload | None:
+    name, arguments = program.entry
+    if name in _MODULES:
+        pass
+    elif name == "vllm" and arguments[:1] in (["serve"], ["bench"], ["run-batch"], ["chat"]):
+        arguments = arguments[1:]
+    else:
+        return None
+    flags = Flags(arguments, {})
+    workload = Workload(NAME)
+    workload.settings_pid = program.pid
+    put = workload.put
+    if arguments and not arguments[0].startswith("-"):
+        put("hf_model", (arguments[0], "cmdline"))
+    put("hf_model", flags.text("--model"))
+    put("model_name", flags.text("--served-model-name"))
+    put("sequences", flags.number("--max-num-seqs"))
+    put("api_limit", flags.number("--max-model-len"))
+    put("type_k", flags.text("--kv-cache-dtype"))
+    put("fraction", flags.fraction("--gpu-memory-utilization"))
+    put("fraction", (DEFAULT_FRACTION, "defaults:vllm"))
+    put("ranks", flags.number("--tensor-parallel-size", "-tp"))
+    put("port", flags.number("--port"))
+    workload.default_port = DEFAULT_PORT
+    return workload
+
+
+def ask(api: Api, workload: Workload) -> None:
+    metrics = read_metrics(api.text("/metrics"))
+    workload.api.update(metrics)
+    models = api.json("/v1/models").get("data")
+    if isinstance(models, list) and models and isinstance(models[0], dict):
+        length, root = models[0].get("max_model_len"), models[0].get("root")
+        if isinstance(length, int):
+            workload.api["max_model_len"] = length
+        if isinstance(root, str):
+            workload.put("hf_model", (root, "api./v1/models"))
+
+
+def read_metrics(text: str) -> dict[str, object]:
+    """`tokens` of the pool (blocks x block size), `used_share` of it; blocks are "None" in some versions."""
+    found: dict[str, object] = {}
+    for name, labels, value in _METRIC.findall(text[: 1 << 20]):
+        if name == "cache_config_info":
+            known = dict(_LABEL.findall(labels))
+            blocks, size = known.get("num_gpu_blocks", ""), known.get("block_size", "")
+            if blocks.isdigit() and size.isdigit() and int(blocks) * int(size) < 1 << 40:
+                found["tokens"] = int(blocks) * int(size)
+            tokens = known.get("kv_cache_size_tokens", "")
+            if tokens.isdigit() and len(tokens) < 12:
+                found["tokens"] = int(tokens)
+            dtype = known.get("cache_dtype")
+            if dtype:
+                found["cache_dtype"] = dtype
+            share = known.get("gpu_memory_utilization", "")
+            if re.fullmatch(r"0?\.\d{1,4}|1(\.0{1,4})?", share):
+                found["fraction"] = float(share)
+        elif name in ("kv_cache_usage_perc", "gpu_cache_usage_perc") and value != "NaN" and 0 <= float(value) <= 1:
+            found["used_share"] = float(value)
+    return found

@@ -1,0 +1,111 @@
+"""What is known of one model server: settings, where each comes from, and what its own words say.
+
+A server file (`servers/`) fills it from flags and environment; logs and the local API overrule what they know
+better. A value that nobody stated is None, and the split of memory then says what is missing instead of guessing.
+"""
+
+from __future__ import annotations
+
+
+class Workload:
+    """One server process and what it was told. `sources` maps a setting to where it was found."""
+
+    __slots__ = (
+        "api",
+        "api_limit",
+        "claims",
+        "context",
+        "cpu_experts",
+        "default_port",
+        "draft",
+        "drafts",
+        "flash_attention",
+        "fraction",
+        "full_context",
+        "gpu_layers",
+        "hf_model",
+        "kv_offload",
+        "log_file",
+        "lora",
+        "mmproj",
+        "mmproj_offload",
+        "model",
+        "model_name",
+        "output_counts",
+        "overrides",
+        "port",
+        "rank",
+        "ranks",
+        "role",
+        "runner_port",
+        "sequences",
+        "server",
+        "settings_pid",
+        "sources",
+        "split_mode",
+        "swa_full",
+        "tensor_split",
+        "type_k",
+        "type_v",
+        "ubatch",
+        "unified",
+        "windows",
+    )
+
+    def __init__(self, server: str) -> None:
+        self.server = server
+        # What this process does in its server: "server", "runner", "worker", "router", "front" or "cli".
+        self.role = "server"
+        self.sources: dict[str, str] = {}
+        # The process whose words these settings are: a worker's flags are its parent's.
+        self.settings_pid: int | None = None
+        self.model: str | None = None  # a path as the process names it
+        self.model_name: str | None = None  # a name for people: an alias, an ollama tag, a repository
+        self.hf_model: str | None = None  # a repository or folder of safetensors
+        self.mmproj: str | None = None
+        self.draft: str | None = None
+        self.drafts = False  # it drafts tokens (MTP): extra layers, a second context
+        self.lora: list[str] = []
+        self.api_limit: int | None = None  # the longest request that is taken
+        self.context: int | None = None  # tokens of all sequences together
+        # `-c 0` or no -c: the model's whole context, which the engine may have reduced to what fits.
+        self.full_context = False
+        self.sequences: int | None = None
+        self.unified: bool | None = None
+        self.type_k: str | None = None
+        self.type_v: str | None = None
+        self.ubatch: int | None = None
+        self.flash_attention: bool | None = None
+        self.swa_full: bool | None = None
+        self.windows = True
+        self.gpu_layers: int | None = None  # -1: the engine's choice, -2: all
+        # -ngl counts the output layer as one; ollama's own runner puts that many repeating layers on the card.
+        self.output_counts = True
+        self.kv_offload = True
+        self.mmproj_offload = True
+        # Tensors were sent elsewhere by hand (-ot, --cpu-moe): weights on the card are not the layers'.
+        self.overrides = False
+        self.cpu_experts = 0  # of the first so many layers (--n-cpu-moe)
+        self.split_mode: str | None = None
+        self.tensor_split: str | None = None
+        self.fraction: float | None = None  # vLLM's and SGLang's share of the card
+        self.rank: str | None = None
+        self.ranks: int | None = None
+        self.port: int | None = None
+        self.runner_port: int | None = None  # of a runner below the process that serves the API
+        self.default_port: int | None = None
+        self.log_file: str | None = None
+        # What the local API said, under its own names.
+        self.api: dict[str, object] = {}
+        # What the workload claims about its memory, in bytes: "ollama /api/ps" -> 12e9.
+        self.claims: dict[str, int] = {}
+
+    def put(self, name: str, found: tuple[object, str] | None) -> None:
+        """Take a setting with its source; what is already known stays."""
+        if found is not None and name not in self.sources:
+            setattr(self, name, found[0])
+            self.sources[name] = found[1]
+
+    def source_of(self, *names: str) -> str:
+        """`cmdline+environ`: where these settings come from, each source once."""
+        return "+".join(dict.fromkeys(self.sources[name] for name in names if name in self.sources))
