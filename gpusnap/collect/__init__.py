@@ -12,6 +12,7 @@ from gpusnap.collect.harvest import warning
 from gpusnap.collect.holders import gpu_file_test
 from gpusnap.collect.host_facts import boot_id, host_row
 from gpusnap.collect.merge import LAST_RESORT, NO_LIST, merge_adapters, merge_processes
+from gpusnap.collect.models import ModelRows
 from gpusnap.collect.processes import open_table
 from gpusnap.collect.registry import backends_for
 from gpusnap.collect.roles import classify
@@ -46,6 +47,7 @@ class Collector:
         self._backends = [BoundedBackend(backend, options.timeout) for backend in chosen]
         self._table = open_table(host, options)
         self._holds_gpu_file = gpu_file_test(host)
+        self.models = ModelRows(host, options)
         self._classes: dict[tuple[int, object, object], tuple[Reading, Reading]] = {}
         self._host_row = host_row(host)
         self._boot_id = boot_id(host)
@@ -69,6 +71,7 @@ class Collector:
         self._sampled = True
         provenance = ProvenanceTable()
         processes = self._describe(adapters, merge_processes(harvests), warnings)
+        warnings += self.models.describe(processes, self._table.raw_words)
         rows = [self._process_row(adapter, process, provenance) for adapter, process in processes]
         documents = self._adapter_rows(adapters, processes, provenance, warnings)
         return {

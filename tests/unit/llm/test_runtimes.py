@@ -50,9 +50,7 @@ def test_every_file_is_taken_once_with_its_blanks_and_its_end() -> None:
 
 
 def test_four_thousand_mappings_take_a_few_milliseconds() -> None:
-    text = maps(
-        *(f"/opt/venv/lib/python3.11/torch/lib/lib{n % 600}.so.{n % 7}" for n in range(4000))
-    )
+    text = maps(*(f"/opt/venv/lib/python3.11/torch/lib/lib{n % 600}.so.{n % 7}" for n in range(4000)))
     took = []
     for _ in range(5):
         began = time.process_time()

@@ -1,0 +1,156 @@
+"""`model`, `llm` and `runtimes` of the process rows: the one call that the collector makes.
+
+    describer = Describer(host, options)
+    notes = describer.describe(rows, table.raw_words)
+
+What does not change while a process lives (mappings, files, header, log, flags) is read once per (pid, start,
+program), and again every 60 samples; the API is asked and the split made anew at each sample.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from gpusnap.llm.runtimes import loaded_runtimes, mapped_paths
+from gpusnap.reading import Reading, inferred, null
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gpusnap.host import Host
+    from gpusnap.llm.evidence import Evidence, Gatherer
+    from gpusnap.llm.gpu_row import GpuRow, Note
+
+REFRESH_SAMPLES = 60
+MAX_MAPS = 16 << 20
+MAX_KEY = 4096
+
+
+class Options(Protocol):
+    @property
+    def models(self) -> bool: ...
+
+    @property
+    def probe(self) -> bool: ...
+
+    @property
+    def api_key_file(self) -> str | None: ...
+
+
+class _Known:
+    __slots__ = ("age", "evidence", "runtimes")
+
+    def __init__(self, runtimes: Reading, evidence: Evidence | None) -> None:
+        self.runtimes = runtimes
+        self.evidence = evidence
+        self.age = 0
+
+
+class Describer:
+    """Kept over the samples of a run. `evidence` holds what the last sample rests on, for `explain`."""
+
+    def __init__(self, host: Host, options: Options) -> None:
+        self._host = host
+        self._options = options
+        self._known: dict[tuple[object, ...], _Known] = {}
+        self._gatherer: Gatherer | None = None
+        self.evidence: dict[int, Evidence] = {}
+
+    def describe(self, rows: Sequence[GpuRow], words: Callable[[int], list[str]]) -> list[Note]:
+        """Adds to the figures of each row; what is to be warned of comes back."""
+        notes: list[Note] = []
+        self.evidence = {}
+        by_pid: dict[int, list[GpuRow]] = {}
+        for row in rows:
+            by_pid.setdefault(row.pid, []).append(row)
+        seen: dict[tuple[object, ...], _Known] = {}
+        for pid, mine in by_pid.items():
+            reason = self._unknowable(mine[0])
+            if reason is not None:
+                _put_nothing(mine, reason, reason)
+                continue
+            key = _identity(mine[0])
+            known = self._known.get(key)
+            if known is None or known.age >= REFRESH_SAMPLES:
+                known = self._look(mine[0], words(pid))
+            elif self._options.probe and known.evidence is not None and self._gatherer is not None:
+                self._gatherer.ask(known.evidence)
+            known.age += 1
+            seen[key] = known
+            notes += self._put(mine, known)
+        self._known = seen
+        return notes
+
+    def _unknowable(self, row: GpuRow) -> Reading | None:
+        """A row of which nothing may be read: not asked for, another namespace's pid, a process that is gone."""
+        if not self._options.models:
+            return null("not-requested", "--no-models")
+        name = row.figures.get("name")
+        return name if name is not None and name.value is None else None
+
+    def _look(self, row: GpuRow, words: list[str]) -> _Known:
+        try:
+            maps = self._host.proc.read(f"{row.pid}/maps", MAX_MAPS)
+        except FileNotFoundError:
+            runtimes, paths = null("not-exposed", "proc.maps"), set[bytes]()
+        except ProcessLookupError:
+            runtimes, paths = null("exited"), set[bytes]()
+        except PermissionError:
+            runtimes, paths = null("no-permission", "proc.maps"), set[bytes]()
+        except OSError:
+            runtimes, paths = null("failed", "proc.maps"), set[bytes]()
+        else:
+            paths = mapped_paths(maps)
+            runtimes = inferred(loaded_runtimes(paths), "proc.maps")
+        return _Known(runtimes, self._gather(row, words, paths))
+
+    def _gather(self, row: GpuRow, words: list[str], paths: set[bytes]) -> Evidence | None:
+        from gpusnap.llm.program import Program
+
+        if not words:
+            return None
+        if self._gatherer is None:
+            from gpusnap.llm.evidence import Gatherer
+
+            self._gatherer = Gatherer(self._host, probe=self._options.probe, key=self._key())
+        return self._gatherer.gather(Program(self._host, row.pid, words), paths, self._started(row))
+
+    def _key(self) -> str | None:
+        """The API key that the user hands over by `--api-key-file`."""
+        path = self._options.api_key_file
+        if path is None:
+            return None
+        return self._host.root.read(path.lstrip("/"), MAX_KEY).decode("utf-8", "replace").strip()
+
+    def _started(self, row: GpuRow) -> float | None:
+        ticks = row.figures.get("start_ticks")
+        if ticks is None or not isinstance(ticks.value, int):
+            return None
+        return self._host.wall_time() - self._host.uptime() + ticks.value / self._host.clock_ticks()
+
+    def _put(self, rows: list[GpuRow], known: _Known) -> list[Note]:
+        evidence = known.evidence
+        if evidence is None:
+            _put_nothing(rows, known.runtimes, null("none"))
+            return []
+        from gpusnap.llm.split import split
+
+        for row in rows:
+            row.figures["runtimes"] = known.runtimes
+        self.evidence[rows[0].pid] = evidence
+        header_of = self._gatherer.header_of if self._gatherer is not None else None
+        return split(evidence, rows, header_of) if header_of is not None else []
+
+
+def _identity(row: GpuRow) -> tuple[object, ...]:
+    return (
+        row.pid,
+        *(row.figures[leaf].value if leaf in row.figures else None for leaf in ("start_ticks", "name")),
+    )
+
+
+def _put_nothing(rows: Sequence[GpuRow], runtimes: Reading, model: Reading) -> None:
+    for row in rows:
+        row.figures["runtimes"] = runtimes
+        row.figures["model"] = model
+        row.figures["llm"] = model
