@@ -15,6 +15,8 @@ MAX_TEXT = 4096
 def clean(raw: bytes | str, limit: int = MAX_TEXT) -> str:
     """Valid, printable UTF-8 of at most `limit` characters; longer text ends in `…+N` (characters left out)."""
     if isinstance(raw, str):
+        if len(raw) <= limit and "\\" not in raw and raw.isprintable():
+            return raw  # nearly every text there is
         raw = raw.encode("utf-8", "surrogateescape" if _has_only_escapes(raw) else "surrogatepass")
     part = raw[: limit * 8]
     text = part.decode("utf-8", "backslashreplace") if b"\\" not in part else _keep_backslashes(part)

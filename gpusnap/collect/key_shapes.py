@@ -23,6 +23,7 @@ _PREFIXED = r"""(?<![A-Za-z0-9])(?:
   | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)* | eyJ[A-Za-z0-9_+/-]{40,}=*
   )"""
 
+SHORTEST_KEY = 15
 # One of these stands in every text that _PREFIXED can match: a quick test before the expression is compiled.
 _MARKS = (
     "sk-", "k_live_", "k_test_", "hf_", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox",
@@ -45,14 +46,19 @@ _MIN_RUN = 20
 
 
 def mask_known_keys(text: str, mask: str) -> str:
-    if not any(mark in text for mark in _MARKS):
-        return text
-    return re.sub(_PREFIXED, mask, text, flags=re.VERBOSE)
+    for sign in _MARKS:
+        if sign in text:
+            return re.sub(_PREFIXED, mask, text, flags=re.VERBOSE)
+    return text
 
 
 def mask_random_keys(word: str, mask: str) -> str:
     """Runs of chance in a word that is no path and no file name."""
-    if len(word) < _MIN_RUN or "/" in word or "\\" in word or _ends_like_a_file(word):
+    if len(word) < _MIN_RUN or "/" in word or "\\" in word:
+        return word
+    if word.islower() and word.replace("-", "").replace("_", "").isalpha():  # an option's name
+        return word
+    if _ends_like_a_file(word):
         return word
     return re.sub(_RUN, lambda found: mask if is_random(found[0]) else found[0], word)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gpusnap.collect.key_shapes import mask_known_keys, mask_random_keys
+from gpusnap.collect.key_shapes import SHORTEST_KEY, mask_known_keys, mask_random_keys
 from gpusnap.collect.secret_names import HINTS, is_secret_name, may_be_path
 
 if TYPE_CHECKING:
@@ -28,19 +28,21 @@ _METHODS = ("none", "basic", "digest", "true", "false", "on", "off", "0", "1", "
 _FILE_ENDS = (".pem", ".key", ".crt", ".cert", ".json", ".txt", ".p12", ".pfx", ".jar")
 
 
+# What makes a word worth a closer look, besides the names of secrets.
+_SIGNS = (*HINTS, "://", "login", " ", "\t", "\n")
+
+
 def redact(words: Sequence[str]) -> list[str]:
     """argv as people may see it: the same number of words, secrets replaced by `***`."""
-    whole = "\0".join(words)
-    lower = whole.lower()
-    if "://" not in whole and not any(hint in lower for hint in HINTS) and "login" not in lower:
-        return [_mask_keys(word) for word in words]
     return _sequence(words, 0)
 
 
 def _sequence(words: Sequence[str], depth: int) -> list[str]:
+    whole = "\0".join(words).lower()
+    signs = [sign for sign in _SIGNS if sign in whole]
+    many = "vllm" in whole
     done: list[str] = []
     awaited = ""  # the flag or header whose value comes next
-    many = any("vllm" in word for word in words)
     for index, word in enumerate(words):
         if awaited and not _is_flag(word):
             if word.lower() in _SCHEMES and index + 1 < len(words):
@@ -54,9 +56,18 @@ def _sequence(words: Sequence[str], depth: int) -> list[str]:
         if index >= 2 and words[index - 2] in ("+login", "-login") and not word.startswith(("+", "-")):
             done.append(MASK)  # steamcmd +login USER PASSWORD
             continue
-        new, awaited = _word(word, depth)
-        done.append(new)
+        new = word
+        if signs and _is_remarkable(word.lower(), signs):
+            new, awaited = _word(word, depth)
+        done.append(_mask_keys(new))
     return done
+
+
+def _is_remarkable(lower: str, signs: list[str]) -> bool:
+    for sign in signs:  # noqa: SIM110 - any() over a generator costs three times as much
+        if sign in lower:
+            return True
+    return False
 
 
 def _word(word: str, depth: int) -> tuple[str, str]:
@@ -64,7 +75,7 @@ def _word(word: str, depth: int) -> tuple[str, str]:
     if depth < _MAX_DEPTH and len(word) > 3:
         if '"' in word or "'" in word:
             word = _mask_json(word)
-        if any(char.isspace() for char in word):
+        if " " in word or "\t" in word or "\n" in word:
             return _command_line(word, depth + 1), ""
         if word[0] in "\"'" and word[-1] == word[0]:
             inner, awaited = _word(word[1:-1], depth + 1)
@@ -79,7 +90,7 @@ def _word(word: str, depth: int) -> tuple[str, str]:
     if sign and depth < _MAX_DEPTH and name.startswith("-"):
         inner, _ = _word(value, depth + 1)
         return f"{name}={inner}", ""
-    return _mask_keys(_mask_named(_mask_login(word))), ""
+    return _mask_named(_mask_login(word)), ""
 
 
 def _command_line(word: str, depth: int) -> str:
@@ -101,7 +112,7 @@ def _mask_value(name: str, value: str) -> str:
         if bare.lower() in _METHODS:
             return value
         if bare.startswith(("/", "./", "../", "~/")) or bare[1:3] in (":\\", ":/") or bare.endswith(_FILE_ENDS):
-            return _mask_keys(value)
+            return value
     if name.rstrip(":").lower() in ("--pass", "-pass") and bare.isdigit() and len(bare) == 1:
         return value  # ffmpeg's two passes
     return MASK if bare else value
@@ -158,6 +169,8 @@ def _mask_named(word: str) -> str:
 
 
 def _mask_keys(word: str) -> str:
+    if len(word) < SHORTEST_KEY:
+        return word
     return mask_random_keys(mask_known_keys(word, MASK), MASK)
 
 
