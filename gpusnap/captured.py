@@ -104,6 +104,9 @@ class CapturedHost:
             raise nvml_init_failed(code, NVML_NAMES[code], init.get("library"))
         return CapturedNvml(self)
 
+    def close_nvml(self) -> None:
+        """Each `nvml()` is a new one anyway."""
+
     def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
         answer = self._commands.get(" ".join(argv))
         if answer is None:

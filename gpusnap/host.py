@@ -143,6 +143,9 @@ class Host(Protocol):
     def nvml(self) -> Nvml:
         """An initialised NVML, the same one at each call; raises NvmlUnavailable."""
 
+    def close_nvml(self) -> None:
+        """Forget it: the next `nvml()` initialises anew, with the library that is installed by then."""
+
     def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
         """A command without a shell; OSError when it can't start, TimeoutError when it took too long."""
 

@@ -124,7 +124,7 @@ class LiveHost:
         return self._nvml
 
     def close_nvml(self) -> None:
-        """Forget the library, so that a driver that was replaced meanwhile is opened anew."""
+        """A library that an update replaced meanwhile is let go too (shine-cluster#30)."""
         if self._nvml is not None:
             self._nvml.close()
             self._nvml = None

@@ -36,30 +36,30 @@ def open_nvml() -> LiveNvml:
             raise NvmlUnavailable("absent", f"python module pynvml: {missing}") from missing
     if not hasattr(pynvml, "_nvmlGetFunctionPointer"):  # vllm PR#7649: another package of that name
         raise NvmlUnavailable("failed", f"not nvidia-ml-py: {pynvml.__file__}")
-    if os.name == "posix":
-        _load_library()
+    library = _load_library() if os.name == "posix" else None
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         code = int(error.value)
-        raise nvml_init_failed(code, _name_of(pynvml, code), _loaded_library()) from error
-    return LiveNvml(pynvml)
+        loaded = _loaded_library()
+        _let_go_if_replaced(pynvml, library)
+        raise nvml_init_failed(code, _name_of(pynvml, code), loaded) from error
+    return LiveNvml(pynvml, library)
 
 
-def _load_library() -> None:
+def _load_library() -> Any:
     """dlopen from the usual places, so that the binding's own dlopen by soname finds it loaded."""
     import ctypes
 
     try:
-        ctypes.CDLL(_SONAME)
+        return ctypes.CDLL(_SONAME)
     except OSError as unknown:
         tried = [f"{folder}/{_SONAME}" for folder in LIBRARY_PLACES]
         for path in tried:
             try:
-                ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+                return ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
             except OSError:
                 continue
-            return
         places = " ".join(LIBRARY_PLACES)
         raise NvmlUnavailable("absent", f"{_SONAME}: not on the loader's path nor in {places}") from unknown
 
@@ -76,6 +76,38 @@ def _loaded_library() -> str | None:
     return None
 
 
+def _let_go_if_replaced(pynvml: Any, library: Any) -> None:
+    """Unload a library whose file an update has replaced, and the binding whose pointers lead into it.
+
+    The loader gives the old one for its soname as long as it is loaded, and that one can't talk to the new
+    kernel module: a recorder would report the mismatch until it is started again (shine-cluster#30).
+    """
+    if library is None or not _is_replaced():
+        return
+    import sys
+    from _ctypes import dlclose
+
+    sys.modules.pop("pynvml", None)
+    for loaded in (library, pynvml.nvmlLib):
+        if loaded is not None:
+            dlclose(loaded._handle)
+
+
+def _is_replaced() -> bool:
+    """Whether the file that was mapped is no longer the one that bears its name."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            line = next((line for line in maps if "libnvidia-ml.so" in line), None)
+        if line is None:
+            return False
+        _, _, _, _, inode, path = line.rstrip("\n").split(None, 5)
+        return path.endswith(" (deleted)") or os.stat(path).st_ino != int(inode)
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+
+
 def _name_of(pynvml: Any, code: int) -> str:
     for name, value in vars(pynvml).items():
         if name.startswith("NVML_ERROR_") and value == code:
@@ -86,8 +118,9 @@ def _name_of(pynvml: Any, code: int) -> str:
 class LiveNvml:
     """`Nvml` over the real library. Handles are fetched once."""
 
-    def __init__(self, pynvml: Any) -> None:
+    def __init__(self, pynvml: Any, library: Any = None) -> None:
         self._pynvml = pynvml
+        self._library = library
         self._handles: dict[str, Any] = {}
         self.version: str | None = _binding_version()
 
@@ -127,7 +160,8 @@ class LiveNvml:
         try:
             self._pynvml.nvmlShutdown()
         except self._pynvml.NVMLError:
-            return
+            pass  # a driver that is gone can't be told
+        _let_go_if_replaced(self._pynvml, self._library)
 
 
 def _open_device(nvml: LiveNvml, *args: object) -> object:

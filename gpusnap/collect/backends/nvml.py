@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _PID_MAX = 4_194_304
 _FRESH_US = 1_000_000
+_NOT_SEEN = -1
 
 
 class NvmlBackend:
@@ -37,6 +38,7 @@ class NvmlBackend:
         self._identity: dict[str, dict[str, object]] = {}
         self._unsupported: dict[str, dict[str, Reading]] = {}
         self._since_us = 0
+        self._module: int | None = _NOT_SEEN
 
     def prime(self) -> list[int]:
         """NVML keeps its own samples: remember only from when on they count."""
@@ -54,6 +56,7 @@ class NvmlBackend:
         asleep = self._suspended()
         if asleep:
             return self._suspended_harvest(asleep)
+        self._notice_new_module()
         try:
             nvml = self._host.nvml()
         except NvmlUnavailable as missing:
@@ -66,8 +69,26 @@ class NvmlBackend:
             row = backend_row(
                 self.name, status, version=nvml.version, driver_version=self._driver, detail=error.name
             )
+            self._forget()
             return Harvest(row)
         return self._read_cards(nvml, count)
+
+    def _notice_new_module(self) -> None:
+        """A kernel module that was loaded anew has another folder: what NVML gave before is of the old one."""
+        try:
+            module = self._host.sys.stat("module/nvidia").inode
+        except OSError:
+            module = None
+        if self._module not in (_NOT_SEEN, module):
+            self._forget()
+        self._module = module
+
+    def _forget(self) -> None:
+        """The next sample opens the driver anew, as `record` needs when it is replaced (shine-cluster#30)."""
+        self._host.close_nvml()
+        self._driver = None
+        self._identity.clear()
+        self._unsupported.clear()
 
     def _unavailable(self, missing: NvmlUnavailable) -> BackendRow:
         """A mismatch names both versions: the kernel module's and the library's (gpustat#147)."""
