@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DESKTOP = ROOT / "examples" / "machines" / "rtx4080-desktop"
 REPLAY = ("--replay", str(DESKTOP))
+_started: list[subprocess.Popen[str]] = []
 GPUSNAP = (sys.executable, "-m", "gpusnap")
 
 
@@ -41,9 +43,21 @@ def record(
 def start(*words: str, more: Mapping[str, str] | None = None, **streams: Any) -> subprocess.Popen[str]:
     """In a session of its own, so that no terminal's keys are guessed behind a signal."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [*GPUSNAP, "record", *words], env=environment(more), text=True, start_new_session=True, **streams
     )
+    _started.append(process)
+    return process
+
+
+@atexit.register
+def kill_what_is_left() -> None:
+    """No recorder outlives the tests, however they end."""
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def samples(path: Path) -> list[dict[str, Any]]:
