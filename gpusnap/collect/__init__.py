@@ -14,10 +14,10 @@ from gpusnap.collect.host_facts import boot_id, host_row
 from gpusnap.collect.merge import LAST_RESORT, NO_LIST, merge_adapters, merge_processes
 from gpusnap.collect.models import ModelRows
 from gpusnap.collect.processes import open_table
+from gpusnap.collect.program_class import ProgramClasses
 from gpusnap.collect.registry import backends_for
-from gpusnap.collect.roles import classify
 from gpusnap.collect.rows import ProvenanceTable, adapter_row, process_row
-from gpusnap.reading import Reading, inferred, null
+from gpusnap.reading import Reading, null
 from gpusnap.timefmt import rfc3339
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Collector:
         self._table = open_table(host, options)
         self._holds_gpu_file = gpu_file_test(host)
         self.models = ModelRows(host, options)
-        self._classes: dict[tuple[int, object, object], tuple[Reading, Reading]] = {}
+        self._classes = ProgramClasses(self._table)
         self._host_row = host_row(host)
         self._boot_id = boot_id(host)
         self._last_sample: float | None = None
@@ -116,7 +116,7 @@ class Collector:
             known = self._table.facts(facts.pid, facts.pid_space, self._holds_gpu_file)
             for leaf, reading in known.items():
                 facts.figures.setdefault(leaf, reading)
-            self._classify(facts)
+            facts.figures["category"], facts.figures["role"] = self._classes.of(facts.pid, facts.figures)
             if known["name"].provenance.startswith("null:other-pid-namespace"):
                 foreign.add(facts.adapter_key)
         for adapter in adapters:
@@ -125,24 +125,6 @@ class Collector:
                 warnings.append(warning("other-pid-namespace", text, str(adapter.identity["id"])))
         kept.sort(key=lambda facts: (place[facts.adapter_key], _by_memory(facts), facts.pid))
         return [(adapters[place[facts.adapter_key]], facts) for facts in kept]
-
-    def _classify(self, facts: ProcessFacts) -> None:
-        """Category and role, from the program; anew when it changes by execve."""
-        figures = facts.figures
-        key = (facts.pid, figures["start_ticks"].value, figures["name"].value)
-        known = self._classes.get(key)
-        if known is None:
-            words = self._table.raw_words(facts.pid)
-            category, role = classify(
-                text_of(figures["name"]),
-                text_of(figures["exe"]),
-                words,
-                is_kernel_thread=self._table.is_kernel_thread(facts.pid),
-            )
-            kind = inferred(category, "program")
-            known = (kind, null("none") if role is None else inferred(role, "program"))
-            self._classes[key] = known
-        figures["category"], figures["role"] = known
 
     def _process_row(self, adapter: AdapterFacts, facts: ProcessFacts, table: ProvenanceTable) -> Process:
         return process_row(str(adapter.identity["id"]), facts.pid, facts.figures, self._is_own(facts), table)
@@ -215,7 +197,3 @@ def _lists_something(adapters: list[Adapter], harvests: list[Harvest]) -> bool:
         return any(row["processes_listed"] != "unavailable" for row in adapters)
     broken = any(harvest.backend["status"] in _BROKEN for harvest in harvests)
     return not broken
-
-
-def text_of(reading: Reading) -> str | None:
-    return None if reading.value is None else str(reading.value)

@@ -80,8 +80,18 @@ class _Index:
 _INDEX = _Index()
 
 
-def classify(name: str | None, exe: str | None, words: Sequence[str], *, is_kernel_thread: bool = False) -> Class:
-    """`name` is comm, `exe` the executable's path, `words` argv as it is (nothing of it gets into the role)."""
+def classify(
+    name: str | None,
+    exe: str | None,
+    words: Sequence[str],
+    *,
+    is_kernel_thread: bool = False,
+    cwd: str | None = None,
+) -> Class:
+    """`name` is comm, `exe` the executable's path, `words` argv as it is (nothing of it gets into the role).
+
+    `cwd` is where a script without a path was started from: `python main.py` is many things.
+    """
     index = _INDEX
     if is_kernel_thread:
         return "kernel", _kernel_role(name or "")
@@ -92,7 +102,7 @@ def classify(name: str | None, exe: str | None, words: Sequence[str], *, is_kern
         return index.find(title if "::" in title else comm) or _UNKNOWN
     interpreter = next((base for base in (program, _base(title), comm) if base), "")
     if _is_interpreter(interpreter):
-        return _interpreted(index, words, exe or "") or index.find(comm, cut=True) or _plain(interpreter)
+        return _interpreted(index, words, exe or "", cwd) or index.find(comm, cut=True) or _plain(interpreter)
     # Of a program whose whole name is known, the cut one says nothing more.
     cut = not program.startswith(comm)
     found = index.find(program) or index.find(comm, cut=cut) or index.find(_base(title))
@@ -124,7 +134,12 @@ def _helper(words: Sequence[str]) -> str | None:
     return None
 
 
-def _interpreted(index: _Index, words: Sequence[str], exe: str) -> Class | None:
+def is_spawned(words: Sequence[str]) -> bool:
+    """A worker of Python's multiprocessing: `python -c "from multiprocessing.spawn import spawn_main; …"`."""
+    return any(word.startswith("from multiprocessing") for word in words[1:4])
+
+
+def _interpreted(index: _Index, words: Sequence[str], exe: str, cwd: str | None) -> Class | None:
     target, module, code = _target(words)
     if target is not None and index.scripts.get(_base(target)) is not None:
         return index.scripts[_base(target)]
@@ -136,7 +151,8 @@ def _interpreted(index: _Index, words: Sequence[str], exe: str) -> Class | None:
         if found is not None:
             return found
         dotted = dotted.rpartition(".")[0]
-    where = f"{words[0] if words else ''}\0/{target or ''}\0{exe}"
+    from_here = f"{cwd or ''}/{target}" if target is not None and not target.startswith("/") else target or ""
+    where = f"{words[0] if words else ''}\0{from_here}\0{exe}"
     for mark, found in index.places:
         if mark in where:
             return found

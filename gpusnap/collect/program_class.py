@@ -1,0 +1,63 @@
+"""Category and role of each process, kept for as long as it runs the same program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.collect.roles import classify, is_spawned
+from gpusnap.reading import Reading, inferred, null
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusnap.collect.processes import ProcessTable
+
+    Class = tuple[Reading, Reading]
+
+# A spawned worker spawns no deeper than this.
+_MAX_PARENTS = 4
+
+
+class ProgramClasses:
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._known: dict[int, tuple[object, object, Class]] = {}
+
+    def of(self, pid: int, facts: Mapping[str, Reading]) -> Class:
+        """(category, role) from the program; anew when the pid is reused or the program changes by execve."""
+        start, name = facts["start_ticks"].value, facts["name"].value
+        if name is None:
+            return inferred("unknown", "program"), facts["name"]
+        known = self._known.get(pid)
+        if known is None or known[:2] != (start, name):
+            known = self._known[pid] = (start, name, self._classify(pid, facts))
+        return known[2]
+
+    def _classify(self, pid: int, facts: Mapping[str, Reading]) -> Class:
+        category, role = own = self._by_program(pid, facts)
+        source = "program"
+        for _ in range(_MAX_PARENTS):
+            # Workers that Python's multiprocessing starts say nothing of themselves: their parent does. An
+            # orphan's parent is init or a service manager, which says nothing either.
+            parent = facts["ppid"].value
+            if category != "unknown" or not isinstance(parent, int) or not is_spawned(self._table.raw_words(pid)):
+                break
+            pid, facts = parent, self._table.facts(parent, "here", lambda _: True)
+            category, role = self._by_program(pid, facts)
+            source = "parent"
+        if source == "parent" and category not in ("llm", "ai"):
+            (category, role), source = own, "program"
+        return inferred(category, source), null("none") if role is None else inferred(role, source)
+
+    def _by_program(self, pid: int, facts: Mapping[str, Reading]) -> tuple[str, str | None]:
+        return classify(
+            _text(facts["name"]),
+            _text(facts["exe"]),
+            self._table.raw_words(pid),
+            is_kernel_thread=self._table.is_kernel_thread(pid),
+            cwd=_text(facts["cwd"]),
+        )
+
+
+def _text(reading: Reading) -> str | None:
+    return None if reading.value is None else str(reading.value)
