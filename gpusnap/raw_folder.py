@@ -35,9 +35,11 @@ def write_raw(host: SavingHost, folder: str, redact: Redact) -> None:
     if os.listdir(folder):
         raise FileExistsError(errno.EEXIST, "not an empty folder", folder)
     private = Private(_names(host), host.uname().get("hostname"))
+    if host.perf:
+        _write(folder, "perf.json", dumps(_counters(host), indent=True))
     for number, layer in enumerate(host.layers, 1):
         suffix = "" if number == 1 else f".{number}"
-        _write(folder, f"tree{suffix}.txt", private.data(_archive(layer, redact)))
+        _write(folder, f"tree{suffix}.txt", _archive(layer, redact, private))
         if host.nvml_asked:
             answers: dict[str, object] = {"version": host.nvml_version, "init": host.nvml_init}
             kept = {**answers, "calls": layer.nvml}
@@ -82,8 +84,9 @@ def _names(host: SavingHost) -> list[str]:
     found |= {environ[key] for key in ("USER", "LOGNAME", "SUDO_USER", "USERNAME") if environ.get(key)}
     for layer in host.layers:
         for path, entry in layer.entries.items():
-            texts = [path, entry.target or "", (entry.data or b"").decode("utf-8", "replace")]
-            for text in texts:
+            if entry is None or not may_name(path):
+                continue
+            for text in (path, entry.target or "", (entry.data or b"").decode("utf-8", "replace")):
                 found |= {one or other for one, other in _HOMES.findall(text)}
     return sorted(found - _NOT_PRIVATE)
 
@@ -118,11 +121,37 @@ def _redacted_text(text: str, redact: Redact) -> str:
     return "\n".join(" ".join(redact(line.split(" "))) for line in text.split("\n"))
 
 
-def _archive(layer: Layer, redact: Redact) -> bytes:
+def may_name(path: str) -> bool:
+    """Whether people and hosts may be named there: what a process or a file says, not what a driver says."""
+    parts = path.split("/")
+    if path.startswith(("root/usr/share/", "root/dev/")):
+        return False
+    return parts[0] == "root" or (parts[0] == "proc" and len(parts) > 1 and parts[1].isdigit())
+
+
+def _counters(host: SavingHost) -> dict[str, object]:
+    """`perf.json`: the value at each layer; one that a layer did not read is the last one's."""
+    kept: dict[str, object] = {}
+    for key, values in host.perf.items():
+        if "errno" in values:
+            kept[key] = values
+            continue
+        series: list[object] = []
+        for number in range(1, len(host.layers) + 1):
+            series.append(values.get(number, series[-1] if series else 0))  # type: ignore[call-overload]
+        kept[key] = series
+    return kept
+
+
+def _archive(layer: Layer, redact: Redact, private: Private) -> bytes:
     parts: list[bytes] = []
     for path in sorted(layer.entries):
         entry = layer.entries[path]
-        parts += _lines(path, entry, _private_content(path, entry, redact))
+        if entry is None:
+            parts.append(f"--- {_escaped_name(path)} gone\n".encode())
+            continue
+        lines = _lines(path, entry, _private_content(path, entry, redact))
+        parts += map(private.data, lines) if may_name(path) else lines
     return b"".join(parts)
 
 

@@ -25,7 +25,8 @@ class Layer:
     """What was read between two sleeps."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
+        # None: was there in the layer before, and is gone.
+        self.entries: dict[str, Entry | None] = {}
         self.nvml: dict[str, object] = {}
         self.commands: dict[str, object] = {}
         self.ioctls: dict[str, object] = {}
@@ -59,10 +60,18 @@ class SavingTree:
 
     def listdir(self, path: str) -> list[str]:
         names = self._asked(path, lambda: self._inner.listdir(path))
-        place = self._place(path)
-        for name in names:
-            self._host.layer.entries.setdefault(f"{place}/{name}", Entry())
+        self._keep_listing(self._place(path), names)
         return names
+
+    def _keep_listing(self, place: str, names: list[str]) -> None:
+        """Names that nothing else is known of yet, and which of the last layer's are gone."""
+        if not self._host.is_known(place):
+            self._host.layer.entries[place] = Entry()
+        for name in names:
+            if not self._host.is_known(f"{place}/{name}"):
+                self._host.layer.entries[f"{place}/{name}"] = Entry()
+        for gone in self._host.children(place) - set(names):
+            self._host.layer.entries[f"{place}/{gone}"] = None
 
     def readlink(self, path: str) -> str:
         target = self._asked(path, lambda: self._inner.readlink(path))
@@ -72,24 +81,39 @@ class SavingTree:
 
     def stat(self, path: str) -> Stat:
         found = self._asked(path, lambda: self._inner.stat(path))
-        entry = self._entry(path)
+        entry = self._stat_entry(path)
         entry.size, entry.mode, entry.uid = found.size, found.mode & 0o7777, found.uid
         entry.rdev, entry.inode, entry.modified = found.rdev, (found.device, found.inode), found.modified
         if entry.data is None and found.mode & 0o170000 != 0o040000:
             entry.data = b""
         return found
 
+    def _stat_entry(self, path: str) -> Entry:
+        """stat(2) follows links: those of a process's descriptors lead to a node outside `/proc`."""
+        if self._name == "proc":
+            try:
+                target = self.readlink(path)
+            except OSError:
+                return self._entry(path)
+            if target.startswith("/"):
+                entry = self._host.layer.entries.get(f"root{target}")
+                if entry is None or entry.error:
+                    entry = self._host.layer.entries[f"root{target}"] = Entry()
+                return entry
+        return self._entry(path)
+
     def links(self, path: str) -> list[tuple[str, str]]:
         found = self._asked(path, lambda: self._inner.links(path))
         place = self._place(path)
-        self._host.layer.entries.setdefault(place, Entry())
+        self._keep_listing(place, [name for name, _ in found])
         for name, target in found:
             self._host.layer.entries[f"{place}/{name}"] = Entry(target=target)
         return found
 
     def real(self, path: str) -> str:
         found = self._asked(path, lambda: self._inner.real(path))
-        self._host.layer.entries.setdefault(self._place(path), Entry())
+        if not self._host.is_known(self._place(path)):
+            self._host.layer.entries[self._place(path)] = Entry()
         return found
 
     def _entry(self, path: str) -> Entry:
@@ -171,12 +195,31 @@ class SavingNvml:
         self._inner.close()
 
 
+class SavingCounter:
+    """Keeps the value at each layer."""
+
+    def __init__(self, host: SavingHost, key: str, inner: PerfCounter) -> None:
+        self._host = host
+        self._inner = inner
+        self._values: dict[int, int] = {}
+        host.perf[key] = self._values
+
+    def read(self) -> tuple[int, int]:
+        value, enabled = self._inner.read()
+        self._values[len(self._host.layers)] = value
+        return value, enabled
+
+    def close(self) -> None:
+        self._inner.close()
+
+
 class SavingHost:
     """A `Host` around another one."""
 
     def __init__(self, inner: Host) -> None:
         self._inner = inner
         self.layers = [Layer()]
+        self.perf: dict[str, dict[int, int] | dict[str, str]] = {}
         self.platform = inner.platform
         self.proc = SavingTree(self, "proc", inner.proc)
         self.sys = SavingTree(self, "sys", inner.sys)
@@ -192,6 +235,27 @@ class SavingHost:
     @property
     def layer(self) -> Layer:
         return self.layers[-1]
+
+    def is_known(self, place: str) -> bool:
+        """Whether the last layer that says anything of the place says that it is there."""
+        for layer in reversed(self.layers):
+            if place in layer.entries:
+                return layer.entries[place] is not None
+        return any(path.startswith(place + "/") for layer in self.layers for path in layer.entries)
+
+    def children(self, place: str) -> set[str]:
+        """What earlier layers hold directly below the place and later ones have not taken away."""
+        found: set[str] = set()
+        prefix = place + "/"
+        for layer in self.layers[:-1]:
+            for path, entry in layer.entries.items():
+                if path.startswith(prefix):
+                    name, _, below = path[len(prefix) :].partition("/")
+                    if entry is None and not below:
+                        found.discard(name)
+                    else:
+                        found.add(name)
+        return found
 
     def nvml(self) -> SavingNvml:
         self.nvml_asked = True
@@ -252,7 +316,13 @@ class SavingHost:
         return answer
 
     def perf_counter(self, pmu: int, config: int, cpu: int) -> PerfCounter:
-        return self._inner.perf_counter(pmu, config, cpu)
+        key = f"{pmu} {config:#x}"
+        try:
+            inner = self._inner.perf_counter(pmu, config, cpu)
+        except OSError as error:
+            self.perf[key] = {"errno": errno.errorcode.get(error.errno or errno.EIO, "EIO")}
+            raise
+        return SavingCounter(self, key, inner)
 
     def wall_time(self) -> float:
         return self._inner.wall_time()
