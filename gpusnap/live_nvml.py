@@ -157,7 +157,7 @@ class LiveNvml:
 
     def close(self) -> None:
         self._handles.clear()
-        try:
+        try:  # noqa: SIM105 - contextlib costs an import
             self._pynvml.nvmlShutdown()
         except self._pynvml.NVMLError:
             pass  # a driver that is gone can't be told

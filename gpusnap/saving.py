@@ -267,6 +267,9 @@ class SavingHost:
         self.nvml_version = inner.version
         return SavingNvml(self, inner)
 
+    def close_nvml(self) -> None:
+        self._inner.close_nvml()
+
     def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
         key = " ".join(argv)
         try:
