@@ -50,7 +50,7 @@ def test_a_kept_machine_gives_the_same_document(machine: Path, window: float, tm
     names = sorted(n for n in users | homes if n not in ("root", "nobody"))
     private = Private(names, before["host"]["hostname"])
     for row in before["processes"] or ():
-        for leaf in ("user", "cwd", "exe", "cmdline"):
+        for leaf in ("user", "cwd", "exe", "cmdline", "model"):
             row[leaf] = json.loads(private.text(json.dumps(row[leaf])))
     for row in before["adapters"]:
         for holder in row["holders"] or ():
