@@ -111,6 +111,36 @@ def test_a_projector_is_the_sum_of_its_tensors() -> None:
     assert weights(read_header(BytesSource(data))).total.value == 2 * KIB
 
 
+def qwen3_06b_q8_0() -> Header:
+    """The published file's tensors: 28 layers, tied embeddings, matrices Q8_0, norms F32."""
+    matrices = {
+        "attn_q": [1024, 2048],
+        "attn_k": [1024, 1024],
+        "attn_v": [1024, 1024],
+        "attn_output": [2048, 1024],
+        "ffn_gate": [1024, 3072],
+        "ffn_up": [1024, 3072],
+        "ffn_down": [3072, 1024],
+    }
+    norms = {"attn_norm": [1024], "ffn_norm": [1024], "attn_q_norm": [128], "attn_k_norm": [128]}
+    tensors = [tensor("token_embd.weight", [1024, 151936], Q8_0), tensor("output_norm.weight", [1024], F32)]
+    for layer in range(28):
+        tensors += [tensor(f"blk.{layer}.{name}.weight", dims, Q8_0) for name, dims in matrices.items()]
+        tensors += [tensor(f"blk.{layer}.{name}.weight", dims, F32) for name, dims in norms.items()]
+    return read_header(BytesSource(model_bytes("qwen3", {"block_count": 28}, tensors)))
+
+
+def test_v058_qwen3_06b_q8_0_takes_604_mib() -> None:
+    """The engine's log: CPU_Mapped model buffer size = 604.15 MiB. On a card their copy is the output."""
+    header = qwen3_06b_q8_0()
+    result, placement = weights(header), place(28, -1)
+    assert placement is not None
+    assert isinstance(result.total.value, int)
+    assert result.total.value / MIB == pytest.approx(604.15, abs=0.005)
+    assert result.on_card(placement, 0).value == result.total.value
+    assert header.parameters == 596_049_920
+
+
 def test_llama_31_8b_q4_k_m_embeddings_in_ram() -> None:
     """The logs of this file say CPU_Mapped 281.81 MiB: the embeddings alone."""
     header = model([tensor("token_embd.weight", [4096, 128256], Q4_K), OUTPUT])
