@@ -9,12 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpusnap.explain.rows import card_name, entry_of, program, reason_word, rows_of
-from gpusnap.explain.words import count_of
-from gpusnap.render.units import GIB, MIB, format_bytes, format_of_total, pick_unit
+from gpusnap.explain.words import age_seconds, count_of
+from gpusnap.render.units import (
+    apportion,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_of_total,
+    pick_unit,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gpusnap.model import Adapter, Process, Snapshot
 
 MOST_PARTS = 7
@@ -64,6 +69,33 @@ def _label(row: Process) -> str:
     return name.capitalize() if row["category"] == "browser" else name
 
 
+def process_sentence(document: Snapshot, rows: list[Process]) -> str:
+    """`llama-server (pid 4711, alice, up 3 h 12 min) holds 13.8 GiB of GPU 0: model weights 8.4, ..`"""
+    first = rows[0]
+    said = [f"pid {first['pid']}"]
+    if first["user"] is not None:
+        said.append(first["user"])
+    age = age_seconds(first, document["taken_at"])
+    if age is not None:
+        said.append(f"up {format_duration(age)}")
+    names = {card["id"]: card_name(card) for card in document["adapters"]}
+    held = " and ".join(_held(row, names.get(row["adapter"], row["adapter"])) for row in rows)
+    return f"{program(first) or 'a process'} ({', '.join(said)}) holds {held}."
+
+
+def _held(row: Process, name: str) -> str:
+    size = row["vram_bytes"]
+    if size is None:
+        return f"an unknown amount of {name}"
+    parts = _split(row)
+    unit = pick_unit((size,))
+    if len(parts) < 2:
+        return f"{format_bytes(size)} of {name}"
+    numbers = apportion([count for _, count in parts], size, unit)
+    shown = ", ".join(f"{label} {number}" for (label, _), number in zip(parts, numbers, strict=True))
+    return f"{format_bytes(size)} of {name}: {shown}"
+
+
 def sentence(document: Snapshot, card: Adapter) -> str:
     """The answer for one card; what is not known is said to be not known."""
     used = card["memory"]["used_bytes"]
@@ -83,9 +115,11 @@ def sentence(document: Snapshot, card: Adapter) -> str:
         parts.append(Part("reserved by the driver", inside))
     rest = books["unattributed_bytes"]
     if rest is None:
-        shown = [f"{part.label} {_short(part.bytes, unit)}" for part in parts]
+        shown = [f"{part.label} {format_number(part.bytes, unit)}" for part in parts]
         most = books["unattributed_max_bytes"]
-        shown.append(f"0 to {_short(most, unit)} unattributed" if most is not None else "the rest is unknown")
+        shown.append(
+            f"0 to {format_number(most, unit)} unattributed" if most is not None else "the rest is unknown"
+        )
         return f"{head}: " + ", ".join(shown)
     numbers = apportion([*(part.bytes for part in parts), rest], used, unit)
     shown = [f"{part.label} {number}" for part, number in zip(parts, numbers, strict=False)]
@@ -118,23 +152,3 @@ def _upto(card: Adapter) -> str:
     unmeasured, unreadable = card["accounting"]["unmeasured_processes"], card["unreadable_pids"]
     bounded = (unmeasured is not None and unmeasured > 0) or (unreadable is not None and unreadable > 0)
     return "up to " if bounded else ""
-
-
-def _short(count: int, unit: str) -> str:
-    return format_bytes(count, unit).rpartition(" ")[0]
-
-
-def apportion(counts: Sequence[int], total: int, unit: str) -> list[str]:
-    """Each count in the unit, rounded so that the figures add up to the rounded total (largest remainders)."""
-    step = {"GiB": GIB / 10, "MiB": MIB}.get(unit)
-    if step is None or sum(counts) != total:
-        return [_short(count, unit) for count in counts]
-    steps = [int(count / step) for count in counts]
-    missing = round(total / step) - sum(steps)
-    by_rest = sorted(range(len(counts)), key=lambda index: steps[index] - counts[index] / step)
-    for index in by_rest[: max(0, missing)]:
-        steps[index] += 1
-    return [
-        (f"{number / 10:,.1f}" if unit == "GiB" else f"{number:,}") if number else _short(count, unit)
-        for number, count in zip(steps, counts, strict=True)
-    ]

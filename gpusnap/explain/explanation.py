@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import gpusnap
-from gpusnap.explain.account import sentence
+from gpusnap.explain.account import process_sentence, sentence
+from gpusnap.explain.context import context_rows
 from gpusnap.explain.figures import card_figures, process_figures
 from gpusnap.explain.findings.registry import in_card, in_document, in_history, ranked
 from gpusnap.explain.rows import card_name, rows_of
@@ -42,8 +43,11 @@ def explain_snapshot(
     source: str | None = None,
     viewer: Viewer = Viewer(),  # noqa: B008
     around: Surroundings = Surroundings(),  # noqa: B008
+    contexts: Sequence[int] = (),
 ) -> Explained:
-    """The machine, or one card of it."""
+    """The machine, one card, or one process on all its cards."""
+    if chosen.pid is not None:
+        return _explain_process(snapshot, chosen, source, viewer, around, contexts)
     cards = [card for card in snapshot["adapters"] if chosen.adapter in (None, card["id"])]
     findings = ranked(
         [
@@ -63,6 +67,35 @@ def explain_snapshot(
         snapshot,
         cards,
     )
+
+
+def _explain_process(
+    snapshot: Snapshot,
+    chosen: Chosen,
+    source: str | None,
+    viewer: Viewer,
+    around: Surroundings,
+    contexts: Sequence[int],
+) -> Explained:
+    rows = [row for row in snapshot["processes"] or () if row["pid"] == chosen.pid]
+    mine = {row["adapter"] for row in rows}
+    cards = [card for card in snapshot["adapters"] if card["id"] in mine]
+    findings = [one for card in cards for one in in_card(CardView(snapshot, card, viewer, around))]
+    findings = ranked(one for one in findings if one.finding["subject"]["pid"] == chosen.pid)
+    figures = [figure for row in rows for figure in process_figures(snapshot, row)]
+    subject = _subject(chosen, source)
+    subject["adapter"] = rows[0]["adapter"] if len(rows) == 1 else None
+    subject["start_ticks"] = rows[0]["start_ticks"]
+    answer = process_sentence(snapshot, rows)
+    document = _document(subject, answer, figures, findings, [], snapshot["warnings"])
+    by_id = {card["id"]: card for card in cards}
+    document["context"] = [
+        line
+        for row in rows
+        if row["llm"] is not None
+        for line in context_rows(row, by_id[row["adapter"]], contexts)
+    ]
+    return Explained(document, snapshot, cards)
 
 
 def explain_history(

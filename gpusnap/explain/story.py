@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.explain.findings.idle_but_full import held_for
+from gpusnap.explain.findings.idle_but_full import held_by
 from gpusnap.explain.findings.thresholds import GIB, HELD_IDLE_SECONDS
+from gpusnap.explain.history import History
 from gpusnap.explain.rows import card_name
-from gpusnap.explain.words import clock, count_of
+from gpusnap.explain.words import clock, count_of, minute
 from gpusnap.render.units import format_duration, format_pair_in_one_unit
 
 if TYPE_CHECKING:
-    from gpusnap.explain.history import History
     from gpusnap.explain.series import Judged
     from gpusnap.explain.view import Found
     from gpusnap.model import Adapter
@@ -49,16 +49,14 @@ def _card(one: Judged) -> str:
 
 def idle_holders(history: History) -> list[str]:
     """Who held memory for an hour or longer while the load was 0 % in every sample (odh-manifests#265)."""
-    found = []
-    for track in sorted(history.processes.values(), key=lambda track: -track.peak):
-        series = track.series
-        card = history.cards[track.adapter]
-        busiest = track.busiest if track.busiest is not None else card.busiest
-        if busiest != 0 or series.samples < 2 or track.peak < GIB:
-            continue
-        if series.last_time - series.first_time >= HELD_IDLE_SECONDS:
-            found.append(held_for(track, history))
-    return found
+    idle = History()
+    idle.cards = history.cards
+    for key, track in history.processes.items():
+        busiest = track.busiest if track.busiest is not None else history.cards[track.adapter].busiest
+        seconds = track.series.last_time - track.series.first_time
+        if busiest == 0 and track.peak >= GIB and seconds >= HELD_IDLE_SECONDS:
+            idle.processes[key] = track
+    return held_by(idle)
 
 
 def frame(history: History) -> str:
@@ -79,8 +77,8 @@ def frame(history: History) -> str:
     if gaps:
         longest = max(gaps, key=lambda gap: gap.seconds)
         parts.append(
-            f"{count_of(len(gaps), 'gap')} ({clock(longest.start, first or 0.0)} to "
-            f"{clock(longest.end, first or 0.0)}: {longest.reason})"
+            f"{count_of(len(gaps), 'gap')} ({minute(longest.start)} to "
+            f"{clock(longest.end, longest.start)}: {longest.reason})"
         )
     if timeline.reboots:
         parts.append(count_of(len(timeline.reboots), "reboot"))

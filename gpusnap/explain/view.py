@@ -37,6 +37,8 @@ class Surroundings(NamedTuple):
     parents: Mapping[int, Parent] = {}
     # Pids with a listening socket; None: nobody looked.
     listening: frozenset[int] | None = None
+    # Pids whose sockets could not be looked into: another user's.
+    unseen: frozenset[int] = frozenset()
 
 
 class Found(NamedTuple):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.fields import CATEGORIES
 from gpusnap.render.reasons import in_words
-from gpusnap.render.units import GIB, MIB, format_number, format_of_total, pick_unit
+from gpusnap.render.units import apportion, format_number, format_of_total, pick_unit
 
 if TYPE_CHECKING:
     from gpusnap.model import Adapter, Snapshot
@@ -117,22 +117,11 @@ def account_line(row: Adapter) -> str | None:
 
 
 def _rounded(counts: list[int | None], total: int | None, unit: str) -> list[str]:
-    """Tenths that add up: the largest remainders are rounded up until the sum is the rounded total."""
-    step = {"GiB": GIB / 10, "MiB": MIB}.get(unit)
-    if step is None or total is None or any(c is None for c in counts):
-        return [format_number(c, unit) if c is not None else "unknown" for c in counts]
-    known = [c for c in counts if c is not None]
-    if sum(known) != total:
-        return [format_number(c, unit) for c in known]
-    floors = [int(c / step) for c in known]
-    missing = round(total / step) - sum(floors)
-    by_rest = sorted(range(len(known)), key=lambda i: floors[i] - known[i] / step)
-    for i in by_rest[: max(0, missing)]:
-        floors[i] += 1
-    return [
-        (f"{n / 10:,.1f}" if unit == "GiB" else f"{n:,}") if n else format_number(c, unit)
-        for n, c in zip(floors, known, strict=True)
-    ]
+    """Numbers that add up to the total where all are known."""
+    known = [count for count in counts if count is not None]
+    if total is None or len(known) < len(counts):
+        return [format_number(count, unit) if count is not None else "unknown" for count in counts]
+    return apportion(known, total, unit)
 
 
 def bar(row: Adapter, width: int) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 BINARY_UNITS = (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB), ("B", 1))
@@ -71,6 +71,26 @@ def format_number(count: int, unit: str, *, grouped: bool = True) -> str:
     if float(shown.replace(",", "")) == 0:
         return f"{sign}<{10**-decimals:.{decimals}f}"
     return sign + shown
+
+
+def apportion(counts: Sequence[int], total: int, unit: str) -> list[str]:
+    """Each count as a number in the unit, rounded so that the figures add up to the rounded total.
+
+    The largest remainders are rounded up (Hamilton's method). Counts that don't sum up to the total are each
+    rounded on their own.
+    """
+    step = {"GiB": GIB / 10, "MiB": MIB}.get(unit)
+    if step is None or sum(counts) != total:
+        return [format_number(count, unit) for count in counts]
+    steps = [int(count / step) for count in counts]
+    missing = round(total / step) - sum(steps)
+    by_rest = sorted(range(len(counts)), key=lambda index: steps[index] - counts[index] / step)
+    for index in by_rest[: max(0, missing)]:
+        steps[index] += 1
+    return [
+        (f"{number / 10:,.1f}" if unit == "GiB" else f"{number:,}") if number else format_number(count, unit)
+        for number, count in zip(steps, counts, strict=True)
+    ]
 
 
 def format_bytes(count: int | None, unit: str | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpusnap.explain.findings import thresholds as at
 from gpusnap.explain.findings.make import found
 from gpusnap.explain.rows import card_name, program, who
-from gpusnap.explain.words import age_seconds, count_of, minute
+from gpusnap.explain.words import age_seconds, count_of, minute, pid_list
 from gpusnap.render.units import format_bytes, format_duration, format_of_total
 
 if TYPE_CHECKING:
@@ -89,9 +89,7 @@ def find_in_history(history: History) -> Iterator[Found]:
         if track.busiest != 0 or track.full_idle < track.loads:
             continue
         evidence = [f"0 % busy in all of {count_of(track.loads, 'sample')} over {format_duration(seconds)}"]
-        holders = [process for process in history.processes.values() if process.adapter == track.id]
-        holders.sort(key=lambda process: -process.peak)
-        evidence += [held_for(process, history) for process in holders[:4] if process.peak > 0]
+        evidence += held_by(history, track.id)[:4]
         used = track.last_row["memory"]["used_bytes"]
         name = card_name(track.last_row)
         yield found(
@@ -112,19 +110,31 @@ def find_in_history(history: History) -> Iterator[Found]:
         )
 
 
-def held_for(process: ProcessTrack, history: History) -> str:
-    """`python (pid 77, bob) held 12.0 GiB for 24 h 00 min, 0 % busy at most`."""
-    series = process.series
-    row = process.last_row
-    busiest = process.busiest
-    load = history.cards[process.adapter].busiest if busiest is None else busiest
-    busy = "" if load is None else f", {'' if busiest is not None else 'the card '}{load:.0f} % busy at most"
-    name = program(row) or "a process"
-    seconds = series.last_time - series.first_time
-    return (
-        f"{name} (pid {row['pid']}, {row['user'] or 'unknown user'}) held {format_bytes(series.highest)} "
-        f"for {format_duration(seconds)}{busy}"
-    )
+def held_by(history: History, adapter: str | None = None) -> list[str]:
+    """One line for the processes of one program and user, the largest first.
+
+    `python (pid 77, bob) held 12.0 GiB for 24 h 00 min, 0 % busy at most`
+    """
+    groups: dict[tuple[str, str | None, str | None], list[ProcessTrack]] = {}
+    for process in history.processes.values():
+        if process.peak > 0 and adapter in (None, process.adapter):
+            row = process.last_row
+            groups.setdefault((process.adapter, program(row), row["user"]), []).append(process)
+    largest = sorted(groups.items(), key=lambda pair: -sum(process.peak for process in pair[1]))
+    return [_held(history, name, user, processes) for (_, name, user), processes in largest]
+
+
+def _held(history: History, name: str | None, user: str | None, processes: list[ProcessTrack]) -> str:
+    seconds = max(process.series.last_time - process.series.first_time for process in processes)
+    loads = [process.busiest for process in processes if process.busiest is not None]
+    load = max(loads) if loads else history.cards[processes[0].adapter].busiest
+    busy = "" if load is None else f", {'' if loads else 'the card '}{load:.0f} % busy at most"
+    pids = pid_list(process.pid for process in processes)
+    who = f"{name or 'a process'} (pid {pids}, {user or 'unknown user'})"
+    if len(processes) > 1:
+        who = f"{len(processes)} × {who.replace('pid', 'pids', 1)}"
+    held = format_bytes(sum(process.peak for process in processes))
+    return f"{who} held {held} for {format_duration(seconds)}{busy}"
 
 
 def _idle_seconds(track: CardTrack) -> float | None:

@@ -62,10 +62,8 @@ def _group(view: CardView, name: str, user: str, rows: list[Process]) -> Found:
     facts = f"{format_bytes(held)} held by pids {pids} of {user}, orphaned{when}" + (
         ", idle now" if view.is_idle else ""
     )
-    do = (
-        f"End them once you are sure that the run is over: kill {' '.join(str(row['pid']) for row in rows)}. "
-        "A stop of the service does not reach them."
-    )
+    evidence.append("a stop of the service that started them does not reach them")
+    do = f"End them once you are sure that the run is over: kill {' '.join(str(row['pid']) for row in rows)}"
     noun = count_of(len(rows), "orphaned worker")
     headline = None
     if view.is_full and view.is_idle:
@@ -74,18 +72,23 @@ def _group(view: CardView, name: str, user: str, rows: list[Process]) -> Found:
             f"{view.name} is full and idle: {format_of_total(view.used, view.total)} used, "
             f"{format_bytes(held)} held by {noun} of {user}{start}; 0 % busy now"
         )
-    advice = ["A stop of the service does not reach them.", *act_or_ask(view, rows, do, facts, "please end them")]
-    if view.viewer.may_end(rows):
-        del advice[0]
     return found(
         "orphan-workers",
         "warning",
         view.subject(rows[0] if len(rows) == 1 else None),
         f"{noun} of {owners(rows)} hold{'s' if len(rows) == 1 else ''} {format_bytes(held)}",
         evidence,
-        advice,
+        act_or_ask(view, rows, do, facts, "please end them"),
         headline=headline,
     )
+
+
+def _listening_words(view: CardView, rows: list[Process]) -> str:
+    if view.around.listening is None:
+        return "whether they listen is not known from a file"
+    if any(row["pid"] in view.around.unseen for row in rows):
+        return "whether they listen can't be seen without root"
+    return "no listening socket"
 
 
 def _parent(view: CardView, row: Process) -> str:

@@ -1,0 +1,93 @@
+"""`gpusnap explain`: what a machine, a card, a process or a recording says, in words."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpusnap.cli import options as o
+from gpusnap.cli.explaining import FORMATS, ExplainRequest, explain
+from gpusnap.cli.io import CommandError
+from gpusnap.cli.schema import print_schema
+from gpusnap.cli.snapping import Machine, SnapRequest
+from gpusnap.collect.options import CollectOptions
+
+HELP = (
+    "Explain this machine, a card, a process, a snapshot or a recording: what, whose, since when, and what to do."
+)
+
+
+def tokens(text: str) -> list[int]:
+    """`8k,32k,1000` -> [8192, 32768, 1000]; k is 1,024 as model makers count."""
+    found = []
+    for word in text.lower().split(","):
+        number = word.strip().removesuffix("k")
+        if not number.isdigit() or int(number) == 0:
+            raise typer.BadParameter(f"{word.strip()!r} is not a number of tokens: expected 8192 or 8k")
+        found.append(int(number) * (1024 if word.strip().endswith("k") else 1))
+    return found
+
+
+def command(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[WHAT]",
+            help="pid:N, gpu:ID|N|model words, file:PATH, or a bare word; without it this machine.",
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option("--context", metavar="TOKENS", help="What other context lengths would take, such as 8k,32k."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="A snapshot or recording instead of now; - is stdin."),
+    ] = None,
+    sources: Annotated[bool, typer.Option("--sources", help="Say where each number comes from.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe/--no-probe", help="Ask the local interfaces of model servers (GET, loopback).")
+    ] = True,
+    api_key_file: Annotated[
+        str | None, typer.Option("--api-key-file", metavar="FILE", help="A key for those interfaces.")
+    ] = None,
+    output_format: Annotated[
+        str | None, typer.Option("--format", metavar="|".join(FORMATS), help="How to print.")
+    ] = None,
+    json: o.Json = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of an explanation.")] = False,
+    strict_lines: o.StrictLines = False,
+    window: o.Window = "250ms",  # type: ignore[assignment]
+    cmdline: o.Cmdline = "redacted",
+    timeout: o.Timeout = "10s",  # type: ignore[assignment]
+    replay: o.Replay = None,
+    procfs: o.Procfs = None,
+    sysfs: o.Sysfs = None,
+    colour: o.Colour = "auto",
+    verbose: o.Verbose = False,
+) -> None:
+    if schema:
+        print_schema("explanation")
+        return
+    if json and output_format not in (None, "json"):
+        raise CommandError(f"--json and --format {output_format} contradict each other")
+    options = CollectOptions(
+        window=window,
+        cmdline=cmdline,
+        probe=probe,
+        holders=True,
+        timeout=timeout,
+        api_key_file=api_key_file,
+    )
+    request = ExplainRequest(
+        SnapRequest(options, machine=Machine(replay, procfs, sysfs), verbose=verbose),
+        what,
+        source=source,
+        contexts=tokens(context) if context is not None else [],
+        sources=sources,
+        output_format=o.one_of("--format", output_format or ("json" if json else "text"), FORMATS),
+        strict_lines=strict_lines,
+        colour=o.one_of("--color", colour, ("auto", "always", "never")),
+    )
+    raise typer.Exit(explain(request))

@@ -1,0 +1,224 @@
+"""What `gpusnap explain` does: find the subject, take or read its samples, show them. Imports no typer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from gpusnap.cli import exits
+from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
+from gpusnap.cli.snapping import SnapRequest, exit_code, take
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusnap.explain.explanation import Explained
+    from gpusnap.explain.history import History
+    from gpusnap.explain.subject import Wish
+    from gpusnap.explain.view import Surroundings, Viewer
+    from gpusnap.host import Host
+    from gpusnap.model import Snapshot
+    from gpusnap.samples import Skips
+
+FORMATS = ("text", "json", "svg", "html", "openmetrics")
+PICTURES = frozenset({"svg", "html"})
+
+
+class ExplainRequest:
+    """What `gpusnap explain` was asked for; `snap` says how to look at this machine."""
+
+    def __init__(
+        self,
+        snap: SnapRequest,
+        what: str | None = None,
+        *,
+        source: str | None = None,
+        contexts: list[int] | None = None,
+        sources: bool = False,
+        output_format: str = "text",
+        strict_lines: bool = False,
+        colour: str = "auto",
+    ) -> None:
+        self.snap = snap
+        self.what = what
+        self.source = source
+        self.contexts = contexts or []
+        self.sources = sources
+        self.output_format = output_format
+        self.strict_lines = strict_lines
+        self.colour = colour
+
+
+def explain(request: ExplainRequest) -> int:
+    from gpusnap.codec_read import DocumentError
+    from gpusnap.explain.subject import NoSuchSubject, parse
+
+    try:
+        wish = parse(request.what, os.path.exists)
+        if wish.kind == "file" and request.source is not None:
+            raise CommandError(f"{request.what} and --from {request.source}: one file at a time")
+        source = wish.value if wish.kind == "file" else request.source
+        if source is None:
+            return _explain_live(request, wish)
+        _explain_file(request, wish, source)
+    except (DocumentError, NoSuchSubject) as fault:
+        raise CommandError(str(fault)) from fault
+    return exits.OK
+
+
+def _explain_live(request: ExplainRequest, wish: Wish) -> int:
+    from gpusnap.explain.explanation import explain_snapshot
+    from gpusnap.explain.subject import choose
+
+    document, collector = take(request.snap)
+    chosen = choose(wish, document)
+    if request.output_format == "openmetrics":
+        _write_metrics([document])
+    elif request.output_format in PICTURES:
+        _show(request, _of_samples(request, iter([document]), wish, None))
+    else:
+        host = request.snap.machine.open()
+        explained = explain_snapshot(
+            document,
+            chosen,
+            viewer=_viewer(host),
+            around=_surroundings(host, document),
+            contexts=request.contexts,
+        )
+        _show(request, explained)
+    code = exit_code(document, request.snap)
+    if collector.hangs:
+        leave(code)
+    return code
+
+
+def _explain_file(request: ExplainRequest, wish: Wish, source: str) -> None:
+    from gpusnap.samples import Skips
+
+    skips = Skips()
+    samples = _samples(source, skips, request)
+    if request.output_format == "openmetrics":
+        _write_metrics(samples)
+    else:
+        _show(request, _of_samples(request, samples, wish, source))
+    skipped = skips.message(source)
+    if skipped is not None:
+        say(f"gpusnap explain: {skipped}")
+
+
+def _samples(source: str, skips: Skips, request: ExplainRequest) -> Iterator[Snapshot]:
+    """All samples of a recording, or the one that `FILE@last` and the like name."""
+    from gpusnap.sources import iter_samples, load_snapshot, split_argument
+
+    if split_argument(source)[1] is not None:
+        yield load_snapshot(source, strict_lines=request.strict_lines).doc
+        return
+    for sample in iter_samples(source, skips, strict_lines=request.strict_lines):
+        yield sample.doc
+
+
+def _of_samples(
+    request: ExplainRequest, samples: Iterator[Snapshot], wish: Wish, source: str | None
+) -> Explained:
+    """One sample is a snapshot, more are a recording; a picture is drawn of either."""
+    from gpusnap.explain.explanation import explain_history, explain_snapshot
+    from gpusnap.explain.history import History
+    from gpusnap.explain.subject import choose
+
+    pictures = request.output_format in PICTURES
+    history = History(pictures=pictures).feed(samples)
+    if history.last is None:
+        raise CommandError(f"{source}: holds no sample")
+    viewer = _reader_of(history.last, request)
+    if history.timeline.count > 1:
+        chosen = choose(wish, _everything(history))
+        return explain_history(history, chosen, source=source, viewer=viewer)
+    explained = explain_snapshot(
+        history.last, choose(wish, history.last), source=source, viewer=viewer, contexts=request.contexts
+    )
+    return explained._replace(history=history) if pictures else explained
+
+
+def _everything(history: History) -> Snapshot:
+    """All cards and processes that a recording saw, for choosing among them."""
+    if history.last is None:
+        raise ValueError("a recording without a sample")
+    return {
+        **history.last,
+        "adapters": [track.last_row for track in history.cards.values()],
+        "processes": [track.last_row for track in history.processes.values()],
+    }
+
+
+def _show(request: ExplainRequest, explained: Explained) -> None:
+    if request.output_format == "json":
+        from gpusnap.codec import dumps
+
+        write_out(dumps(explained.document, indent=sys.stdout.isatty()) + b"\n")
+        return
+    if request.output_format == "svg":
+        from gpusnap.render.svg import svg_picture
+
+        write_out(svg_picture(explained).encode())
+        return
+    if request.output_format == "html":
+        from gpusnap.render.html import html_page
+
+        write_out(html_page(explained).encode())
+        return
+    from gpusnap.render.explain import explain_lines
+
+    lines = explain_lines(
+        explained,
+        width=terminal_width(os.environ),
+        sources=request.sources,
+        colour=wants_colour(request.colour, sys.stdout.isatty(), os.environ),
+        command=" ".join(word for word in (request.what, _from(request)) if word),
+    )
+    write_out(("\n".join(lines) + "\n").encode(sys.stdout.encoding or "utf-8", "replace"))
+
+
+def _from(request: ExplainRequest) -> str | None:
+    return f"--from {request.source}" if request.source is not None else None
+
+
+def _write_metrics(samples: Iterator[Snapshot] | list[Snapshot]) -> None:
+    from gpusnap.render.openmetrics import openmetrics
+
+    for piece in openmetrics(samples):
+        write_out(piece)
+
+
+def _reader_of(document: Snapshot, request: ExplainRequest) -> Viewer:
+    """Who reads a file is known to its machine only: elsewhere the same name may be another person."""
+    from gpusnap.explain.view import Viewer
+
+    host = request.snap.machine.open()
+    here = host.uname()["hostname"]
+    return _viewer(host) if here is not None and here == document["host"]["hostname"] else Viewer()
+
+
+def _viewer(host: Host) -> Viewer:
+    """The user that gpusnap runs as, in the machine that is looked at."""
+    from gpusnap.explain.view import Viewer
+
+    try:
+        uid = host.proc.stat(str(host.own_pid())).uid
+    except OSError:
+        return Viewer()
+    try:
+        return Viewer(uid, host.user_name(uid))
+    except OSError:
+        return Viewer(uid)
+
+
+def _surroundings(host: Host, document: Snapshot) -> Surroundings:
+    from gpusnap.collect.surroundings import kin_of
+    from gpusnap.explain.view import Parent, Surroundings
+
+    pids = {row["pid"] for row in document["processes"] or ()}
+    pids.update(holder["pid"] for card in document["adapters"] for holder in card["holders"] or ())
+    kin = kin_of(host, pids)
+    parents = {pid: Parent(*parent) for pid, parent in kin.parents.items()}
+    return Surroundings(parents, kin.listening, kin.unseen)

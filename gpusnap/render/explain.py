@@ -1,0 +1,136 @@
+"""An explanation for people: the answer, the account of each card, findings, where the numbers come from."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from gpusnap.explain.rows import program, rows_of
+from gpusnap.explain.sources import by_layer
+from gpusnap.render.card import card_lines
+from gpusnap.render.explain_recording import recording_lines
+from gpusnap.render.table import render_table
+from gpusnap.render.units import format_bytes
+
+if TYPE_CHECKING:
+    from gpusnap.explain.explanation import Explained
+    from gpusnap.model import Adapter, ContextRow, Figure, Finding, Snapshot
+
+MOST_ROWS = 10
+_MARKS = {"critical": "‼", "warning": "!", "notice": "·", "info": "i"}
+_COLOURS = {"critical": "1;31", "warning": "33", "notice": "36", "info": "2"}
+_CODE_WIDTH = 16
+
+
+def explain_lines(
+    explained: Explained, *, width: int | None, sources: bool = False, colour: bool = False, command: str = ""
+) -> list[str]:
+    """Text; `width` None (a pipe) leaves every sentence on one line."""
+    document = explained.document
+    lines = [*_filled(document["answer"], width, ""), ""]
+    if explained.history is not None:
+        lines += [*recording_lines(explained, width), ""]
+    else:
+        for card in explained.cards:
+            lines += card_lines(explained.snapshot, card, width, colour=colour)
+            lines += _processes(explained.snapshot, card, width, full=len(explained.cards) <= 2)
+            lines.append("")
+    lines += _contexts(document["context"])
+    for finding in document["findings"]:
+        lines += finding_lines(finding, width, colour=colour)
+    if document["findings"]:
+        lines.append("")
+    if sources:
+        lines += source_lines(document["figures"], width)
+    else:
+        lines.append(f"Where each number comes from: gpusnap explain {command}{' ' if command else ''}--sources")
+    return lines
+
+
+def _contexts(rows: list[ContextRow]) -> list[str]:
+    """`context  16,384 tokens 2.5 GiB · 65,536 tokens 10.0 GiB does not fit`."""
+    if not rows:
+        return []
+    said = [
+        f"{row['tokens']:,} tokens {format_bytes(row['kv_cache_bytes'])}"
+        + ("" if row["fits"] is not False else " does not fit")
+        for row in rows
+    ]
+    return ["  context  " + " · ".join(said), ""]
+
+
+def _processes(snapshot: Snapshot, card: Adapter, width: int | None, *, full: bool) -> list[str]:
+    rows = rows_of(snapshot, card["id"])
+    if not full or not rows:
+        return []
+    cells = [
+        [
+            str(row["pid"]),
+            row["user"] or "-",
+            format_bytes(row["vram_bytes"] if row["vram_bytes"] is not None else row["spill_bytes"]),
+            program(row) or "-",
+            row["role"] or "-",
+        ]
+        for row in rows[:MOST_ROWS]
+    ]
+    lines = render_table(
+        ["PID", "USER", "HOLDS", "PROGRAM", "ROLE"], cells, "rlrll", width=width, flex=4, indent="       "
+    )
+    if len(rows) > MOST_ROWS:
+        lines.append(f"       and {len(rows) - MOST_ROWS} more: gpusnap ps")
+    return lines
+
+
+def finding_lines(finding: Finding, width: int | None, *, colour: bool = False) -> list[str]:
+    """`! code  title`, then evidence and advice below the title."""
+    mark = _MARKS[finding["severity"]]
+    code = finding["code"]
+    head = f"  {mark} {code:<{_CODE_WIDTH}} "
+    indent = " " * (4 + _CODE_WIDTH + 1)
+    if len(code) > _CODE_WIDTH:
+        lines = [f"  {mark} {code}", *_filled(finding["title"], width, indent)]
+    else:
+        title = _filled(finding["title"], width, indent)
+        lines = [head + title[0].lstrip(), *title[1:]]
+    if colour:
+        lines[0] = f"\x1b[{_COLOURS[finding['severity']]}m{lines[0]}\x1b[0m"
+    for said in finding["evidence"]:
+        lines += _filled(said, width, indent)
+    for said in finding["advice"]:
+        lines += _filled(said, width, indent + "  ", first=indent + "→ ")
+    return lines
+
+
+def source_lines(figures: list[Figure], width: int | None) -> list[str]:
+    """The six layers, each with the figures that rest on it."""
+    lines = ["Where the numbers come from, the surest first:"]
+    for number, (title, own) in enumerate(by_layer(figures), start=1):
+        lines += _filled(title, width, "     ", first=f"  {number}  ")
+        cells = [[figure["field"], shown(figure), figure["says"]] for figure in own]
+        lines += render_table(["figure", "value", "source"], cells, "lrl", width=width, flex=2, indent="     ")
+    return lines
+
+
+def shown(figure: Figure) -> str:
+    """A figure with its unit; what is not known is `-`, never 0."""
+    value = figure["value"]
+    if value is None:
+        return "-"
+    if figure["unit"] == "bytes" and isinstance(value, int):
+        return format_bytes(value)
+    units = {"percent": " %", "celsius": " °C", "watts": " W", "joules": " J", "mhz": " MHz", "tokens": " tokens"}
+    number = f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+    return number + units.get(figure["unit"], "")
+
+
+def _filled(text: str, width: int | None, indent: str, *, first: str | None = None) -> list[str]:
+    if width is None or width <= len(indent) + 20:
+        return [(first if first is not None else indent) + text]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first if first is not None else indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,109 @@
+"""The part of an explanation that tells of a recording: its frame, each card's curve, each process's verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusnap.explain.rows import program
+from gpusnap.explain.story import frame
+from gpusnap.render.card import title
+from gpusnap.render.sparkline import sparkline
+from gpusnap.render.table import render_table
+from gpusnap.render.units import format_bytes, format_pair_in_one_unit
+
+if TYPE_CHECKING:
+    from gpusnap.explain.explanation import Explained
+    from gpusnap.explain.history import History
+    from gpusnap.explain.reservoir import Point
+    from gpusnap.explain.series import Judged
+    from gpusnap.explain.tracks import CardTrack
+
+SPARK_WIDTH = 48
+MOST_PROCESSES = 12
+
+
+def recording_lines(explained: Explained, width: int | None) -> list[str]:
+    history = explained.history
+    if history is None or history.timeline.first is None or history.timeline.last is None:
+        return []
+    lines = ["  " + frame(history)]
+    columns = max(8, min(SPARK_WIDTH, (width if width is not None else 120) - 60))
+    cards = {one.adapter: one for one in explained.judged if one.pid is None}
+    for where, one in cards.items():
+        lines += ["", "  " + title(history.cards[where].last_row), *_card(history, where, one, columns)]
+    lines += _processes([one for one in explained.judged if one.pid is not None], history, width)
+    return lines
+
+
+def _card(history: History, where: str, one: Judged, columns: int) -> list[str]:
+    track = history.cards[where]
+    points = _points(track)
+    if not points:
+        return ["    used   never measured"]
+    start, end = history.timeline.first or 0.0, history.timeline.last or 0.0
+    top = max(point.high for point in points)
+    drawn = sparkline(points, start, end, columns, floor=0.0, top=top)
+    said = format_pair_in_one_unit(one.series.first, one.series.last)
+    minima, peaks = one.verdict.minima, one.verdict.peaks
+    if minima is not None and peaks is not None:
+        said += f"   minima {_numbers(minima)}, peaks {_numbers(peaks)}"
+    lines = [f"    used   {drawn}   {said}", *_load(points, track, start, end, columns)]
+    return [*lines, f"    {one.verdict.word}: {one.verdict.why}"]
+
+
+def _points(track: CardTrack) -> list[Point]:
+    return [point for series in track.used.values() for point in series.reservoir.points()]
+
+
+def _load(points: list[Point], track: CardTrack, start: float, end: float, columns: int) -> list[str]:
+    known = [point for point in points if point.load == point.load]
+    if not known or track.busiest is None:
+        return ["    busy   not measured"]
+    curve = [point._replace(low=point.load, high=point.load) for point in known]
+    drawn = sparkline(curve, start, end, columns, floor=0.0, top=100.0)
+    said = f"at most {track.busiest:.0f} %"
+    if track.busiest == 0:
+        said = f"0 % in all {track.loads:,} samples"
+    elif track.idle:
+        said += f", idle in {track.idle:,} of {track.loads:,} samples"
+    return [f"    busy   {drawn}   {said}"]
+
+
+def _numbers(pair: tuple[float, float]) -> str:
+    return format_pair_in_one_unit(round(pair[0]), round(pair[1]))
+
+
+def _processes(judged: list[Judged], history: History, width: int | None) -> list[str]:
+    if not judged:
+        return []
+    cells = []
+    for one in judged[:MOST_PROCESSES]:
+        series = one.series
+        slope = one.verdict.slope_per_hour
+        cells.append(
+            [
+                str(one.pid),
+                _program(one, history),
+                f"{series.samples:,}",
+                format_bytes(series.first),
+                format_bytes(series.last),
+                format_bytes(series.highest),
+                "-" if slope is None or one.verdict.word.startswith("not") else _per_hour(slope),
+                one.verdict.word,
+            ]
+        )
+    header = ["PID", "PROGRAM", "SAMPLES", "FIRST", "LAST", "PEAK", "MINIMA/H", "VERDICT"]
+    lines = ["", *render_table(header, cells, "rlrrrrrl", width=width, flex=1, indent="  ")]
+    left = len(judged) - MOST_PROCESSES + history.forgotten
+    return [*lines, f"  and {left:,} more processes"] if left > 0 else lines
+
+
+def _per_hour(slope: float) -> str:
+    return "0" if round(slope) == 0 else ("+" if slope > 0 else "") + format_bytes(round(slope))
+
+
+def _program(one: Judged, history: History) -> str:
+    for track in history.processes.values():
+        if (track.adapter, track.pid, track.start_ticks) == (one.adapter, one.pid, one.start_ticks):
+            return program(track.last_row) or "-"
+    return "-"
