@@ -176,6 +176,8 @@ def _judge_rise(points: Sequence[Point], sigma: float, split: LoadSplit) -> Verd
         return verdict
     pivot = shape.hinge([(point.time, point.low) for point in windows])
     verdict.since = windows[pivot].time
+    # The rate of loss is that since it began, not that over the level hours before.
+    verdict.slope_per_hour = _slope([point for point in points if point.time >= windows[pivot].time])
     return verdict
 
 
