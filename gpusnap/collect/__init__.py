@@ -173,7 +173,7 @@ class Collector:
 
         rows, unreadable = holders_of(self._host, self._table, adapters)
         if unreadable:
-            text = f"{unreadable} processes of other users could not be looked into; root sees who holds what"
+            text = f"{unreadable} processes could not be looked into, so that some holders may be missing"
             warnings.append(warning("holders-incomplete", text))
         return rows
 

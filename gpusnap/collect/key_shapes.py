@@ -45,11 +45,12 @@ _COMMON_PAIRS = (
 _MIN_RUN = 20
 
 
+def may_hold_known_keys(text: str) -> bool:
+    return any(mark in text for mark in _MARKS)
+
+
 def mask_known_keys(text: str, mask: str) -> str:
-    for sign in _MARKS:
-        if sign in text:
-            return re.sub(_PREFIXED, mask, text, flags=re.VERBOSE)
-    return text
+    return re.sub(_PREFIXED, mask, text, flags=re.VERBOSE)
 
 
 def mask_random_keys(word: str, mask: str) -> str:

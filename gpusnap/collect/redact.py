@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gpusnap.collect.key_shapes import SHORTEST_KEY, mask_known_keys, mask_random_keys
+from gpusnap.collect.key_shapes import SHORTEST_KEY, mask_known_keys, mask_random_keys, may_hold_known_keys
 from gpusnap.collect.secret_names import HINTS, is_secret_name, may_be_path
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def redact(words: Sequence[str]) -> list[str]:
 
 
 def _sequence(words: Sequence[str], depth: int) -> list[str]:
-    whole = "\0".join(words).lower()
+    whole = "\0".join(words)
+    marked = may_hold_known_keys(whole)
+    whole = whole.lower()
     signs = [sign for sign in _SIGNS if sign in whole]
     many = "vllm" in whole
     done: list[str] = []
@@ -59,7 +61,9 @@ def _sequence(words: Sequence[str], depth: int) -> list[str]:
         new = word
         if signs and _is_remarkable(word.lower(), signs):
             new, awaited = _word(word, depth)
-        done.append(_mask_keys(new))
+        if len(new) >= SHORTEST_KEY:
+            new = mask_random_keys(mask_known_keys(new, MASK) if marked else new, MASK)
+        done.append(new)
     return done
 
 
@@ -90,7 +94,7 @@ def _word(word: str, depth: int) -> tuple[str, str]:
     if sign and depth < _MAX_DEPTH and name.startswith("-"):
         inner, _ = _word(value, depth + 1)
         return f"{name}={inner}", ""
-    return _mask_named(_mask_login(word)), ""
+    return (_mask_named(_mask_login(word)) if "=" in word or ":" in word else word), ""
 
 
 def _command_line(word: str, depth: int) -> str:
@@ -166,12 +170,6 @@ def _mask_named(word: str) -> str:
         at = found.end()
         return word[:at] + MASK + _mask_named(word[at + tail.start() :])
     return word
-
-
-def _mask_keys(word: str) -> str:
-    if len(word) < SHORTEST_KEY:
-        return word
-    return mask_random_keys(mask_known_keys(word, MASK), MASK)
 
 
 def _is_flag(word: str) -> bool:
