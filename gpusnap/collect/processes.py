@@ -116,11 +116,8 @@ class ProcessTable:
         here = "container" if self._sees_host_pids is False else "unknown"
         if pid_space == "here":
             return self._null_row(row, here) if isinstance(row, Reading) else row
-        if isinstance(row, Reading):
-            denied = row.provenance.startswith("null:no-permission EACCES")
-            return self._null_row(row if denied else null("other-pid-namespace"), "host")
-        believed = self._believes(pid, holds_gpu_file)
-        if believed is False:
+        believed = not isinstance(row, Reading) and self._believes(pid, holds_gpu_file)
+        if isinstance(row, Reading) or believed is False:
             return self._null_row(null("other-pid-namespace"), "host")
         return row if believed else {**row, "pid_namespace": _NAMESPACES["unknown"]}
 
@@ -209,8 +206,9 @@ class ProcessTable:
         return Reading(round(100 * spent / (self._now - before[1]), 1), "computed:proc.stat")
 
     def _absent(self, pid: int, error: OSError) -> Reading:
-        if isinstance(error, PermissionError):
-            return null("no-permission", "EACCES proc.stat")
+        if isinstance(error, PermissionError):  # hidepid=1 answers EPERM, a security module EACCES
+            hides = error.errno == errno.EPERM
+            return null("no-permission", "hidepid" if hides else "EACCES proc.stat")
         if not isinstance(error, FileNotFoundError | ProcessLookupError):
             return null("failed", f"{errno.errorcode.get(error.errno or 0, 'error')} proc.stat")
         # hidepid=2 hides what is alive; only kill(pid, 0) tells it from what has exited (telegraf#15698).

@@ -134,9 +134,20 @@ def test_report_005_hidepid_under_a_foreign_procfs_is_told_by_pid_1(tmp_path: Pa
     assert table(hidden).facts(8000, "driver", no_question)["name"].provenance == "null:no-permission hidepid"
 
 
-def test_report_024_an_unreadable_stat_is_no_permission(tmp_path: Path) -> None:
-    facts = table(host(tmp_path, INITIAL + "--- proc/5/stat !EACCES\n")).facts(5, "driver", no_question)
-    assert facts["name"].provenance == "null:no-permission EACCES proc.stat"
+@pytest.mark.parametrize(
+    ("error", "words"), [("EACCES", "no-permission EACCES proc.stat"), ("EPERM", "no-permission hidepid")]
+)
+def test_report_024_an_unreadable_stat_is_no_permission(tmp_path: Path, error: str, words: str) -> None:
+    tree = f"--- proc/5/stat !{error}\n"
+    facts = table(host(tmp_path / "host", INITIAL + tree)).facts(5, "driver", no_question)
+    assert facts["name"].provenance == f"null:{words}"
+    inside = table(host(tmp_path / "container", CONTAINER + tree)).facts(5, "driver", no_question)
+    assert inside["name"].provenance == "null:other-pid-namespace"
+
+
+def test_a_failing_read_is_a_failure_and_no_exit(tmp_path: Path) -> None:
+    facts = table(host(tmp_path, INITIAL + "--- proc/5/stat !EIO\n")).facts(5, "driver", no_question)
+    assert facts["name"].provenance == "null:failed EIO proc.stat"
 
 
 def test_report_031_what_only_the_owner_may_read_costs_its_own_leaves(tmp_path: Path) -> None:
