@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.explain.rows import card_name, program
 from gpusnap.explain.verdict import CACHE, GROWTH, PLATEAU, RESIDUAL, UNKNOWN, Verdict, judge
+from gpusnap.render.units import format_bytes
 from gpusnap.timefmt import rfc3339
 
 if TYPE_CHECKING:
@@ -64,7 +65,24 @@ def _judge_process(card: CardTrack, track: ProcessTrack) -> Judged:
             CACHE,
             "it filled at first and is level since: a cache, normal for this program",
         )
-    return Judged(f"{program(row) or 'a process'} (pid {track.pid})", card, track.series, verdict, track)
+    one = Judged(f"{program(row) or 'a process'} (pid {track.pid})", card, track.series, verdict, track)
+    if verdict.word in GROWTH:
+        one.notes += _constant_parts(track)
+    return one
+
+
+def _constant_parts(track: ProcessTrack) -> list[str]:
+    """Which of a model's parts did not grow, so that the growth lies elsewhere (llama.cpp#23446)."""
+    before, after = track.first_row["llm"], track.last_row["llm"]
+    if before is None or after is None:
+        return []
+    names = (("weights", "weights_bytes"), ("KV cache", "kv_cache_bytes"))
+    same = [
+        f"{name} {format_bytes(after[key])}"  # type: ignore[literal-required]
+        for name, key in names
+        if after[key] is not None and after[key] == before[key]  # type: ignore[literal-required]
+    ]
+    return [f"constant: {', '.join(same)}; what grows is compute buffers or other memory"] if same else []
 
 
 def _caches(runtimes: list[str] | None, cmdline: list[str] | None) -> bool:

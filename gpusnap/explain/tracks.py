@@ -77,13 +77,24 @@ class Series:
 class ProcessTrack:
     """One process on one card: the same boot, pid and start stamp."""
 
-    __slots__ = ("adapter", "boot", "busiest", "figure", "gone_at", "last_row", "loads", "sample", "series")
+    __slots__ = (
+        "adapter",
+        "boot",
+        "busiest",
+        "figure",
+        "first_row",
+        "gone_at",
+        "last_row",
+        "loads",
+        "sample",
+        "series",
+    )
 
     def __init__(self, row: Process, boot: int) -> None:
         self.adapter = row["adapter"]
         self.boot = boot
         self.series = Series()
-        self.last_row = row
+        self.first_row = self.last_row = row
         self.gone_at: float | None = None
         self.sample = 0
         # Which leaf is followed: `vram_bytes`, or `spill_bytes` where memory is unified.

@@ -45,7 +45,7 @@ SERVICES = frozenset(
 
 class Cause(NamedTuple):
     says: str
-    advice: str
+    advice: str | None = None
 
 
 def unexplained(view: CardView) -> int | None:
@@ -86,7 +86,7 @@ def causes(view: CardView) -> list[Cause]:
         found.append(
             Cause(
                 "gpusnap runs inside a container, and the list is filtered to its own processes",
-                "See the rest from the host, or share its PID namespace: docker run --pid=host; in Kubernetes "
+                "The host sees the rest, or share its PID namespace: docker run --pid=host; in Kubernetes "
                 "`hostPID: true`.",
             )
         )
@@ -95,7 +95,6 @@ def causes(view: CardView) -> list[Cause]:
         found.append(
             Cause(
                 f"unlisted holders: pids {pid_list(holder['pid'] for holder in held)} have the device file open",
-                "See unlisted-holder.",
             )
         )
     if gone:

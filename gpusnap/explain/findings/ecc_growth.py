@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.explain.findings import thresholds as at
 from gpusnap.explain.findings.make import found
+from gpusnap.explain.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gpusnap.model import Adapter
 
 CODE = "ecc-growth"
+ERROR = "uncorrected memory error"
 
 
 def find(view: CardView) -> Iterator[Found]:
@@ -30,7 +32,7 @@ def find(view: CardView) -> Iterator[Found]:
             CODE,
             "critical",
             view.subject(),
-            f"{uncorrected} uncorrected memory errors since the driver was loaded",
+            f"{count_of(uncorrected, ERROR)} since the driver was loaded",
             [
                 *counters(view.card),
                 "an allocation or kernel that meets such an error fails, whatever memory is free",
@@ -39,7 +41,7 @@ def find(view: CardView) -> Iterator[Found]:
                 "Drain the card, reset it or reboot, and watch: if the count grows again, have the card replaced.",
                 "First mend this: out-of-memory messages and failing jobs on this card may have no other cause.",
             ],
-            headline=f"{view.name} has {uncorrected} uncorrected memory errors",
+            headline=f"{view.name} has {count_of(uncorrected, ERROR)}",
         )
     elif corrected is not None and corrected >= at.CORRECTED_ERRORS:
         yield found(
@@ -66,7 +68,7 @@ def find_in_history(history: History) -> Iterator[Found]:
                 CODE,
                 severity,  # type: ignore[arg-type]
                 {"kind": "adapter", "adapter": track.id, "pid": None, "start_ticks": None, "source": None},
-                f"{counter.grown} new uncorrected memory errors during the recording",
+                f"{count_of(counter.grown, 'new ' + ERROR)} during the recording",
                 [f"{leaf}: {counter.first} → {counter.last}", *counters(track.last_row)],
                 ["Drain the card, reset it or reboot; if the count grows again, have the card replaced."],
             )

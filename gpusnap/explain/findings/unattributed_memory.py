@@ -41,7 +41,7 @@ def find(view: CardView) -> Iterator[Found]:
     ]
     if view.card["holders"] == []:
         evidence.append("no other process that can be seen has the card's device file open")
-    advice = [cause.advice for cause in likely if not cause.advice.startswith("See ")]
+    advice = [cause.advice for cause in likely if cause.advice is not None]
     if view.card["holders"] is None:
         advice.insert(0, "See who has the card open: gpusnap snap --holders")
     if nobody and view.is_idle:
