@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gpusnap.host import Host
+    from gpusnap.llm.aside import Aside
     from gpusnap.llm.evidence import Evidence, Gatherer
     from gpusnap.llm.gpu_row import GpuRow, Note
 
@@ -55,11 +56,12 @@ class Describer:
         self._known: dict[tuple[object, ...], _Known] = {}
         self._gatherer: Gatherer | None = None
         self.evidence: dict[int, Evidence] = {}
+        self._rows: dict[int, list[GpuRow]] = {}
 
     def describe(self, rows: Sequence[GpuRow], words: Callable[[int], list[str]]) -> list[Note]:
         """Adds to the figures of each row; what is to be warned of comes back."""
         notes: list[Note] = []
-        self.evidence = {}
+        self.evidence, self._rows = {}, {}
         by_pid: dict[int, list[GpuRow]] = {}
         for row in rows:
             by_pid.setdefault(row.pid, []).append(row)
@@ -80,6 +82,13 @@ class Describer:
             notes += self._put(mine, known)
         self._known = seen
         return notes
+
+    def aside(self, pid: int) -> Aside:
+        """What `explain` says of a process beside the last sample's document."""
+        from gpusnap.llm.aside import NOTHING, aside_of
+
+        evidence = self.evidence.get(pid)
+        return NOTHING if evidence is None else aside_of(evidence, self._rows[pid])
 
     def _unknowable(self, row: GpuRow) -> Reading | None:
         """A row of which nothing may be read: not asked for, another namespace's pid, a process that is gone."""
@@ -138,6 +147,7 @@ class Describer:
         for row in rows:
             row.figures["runtimes"] = known.runtimes
         self.evidence[rows[0].pid] = evidence
+        self._rows[rows[0].pid] = rows
         header_of = self._gatherer.header_of if self._gatherer is not None else None
         return split(evidence, rows, header_of) if header_of is not None else []
 

@@ -69,8 +69,9 @@ class Api:
     def value(self, path: str) -> object:
         import json
 
+        text = self.text(path)
         try:
-            return json.loads(self.text(path))
+            return json.loads(text)
         except (ValueError, RecursionError) as broken:
             raise Silent("unknown-format", f"{path}: not JSON") from broken
 
