@@ -70,6 +70,7 @@ def explain(request: ExplainRequest) -> int:
 def _explain_live(request: ExplainRequest, wish: Wish) -> int:
     from gpusnap.explain.explanation import explain_snapshot
     from gpusnap.explain.subject import choose
+    from gpusnap.llm.aside import NOTHING
 
     document, collector = take(request.snap)
     chosen = choose(wish, document)
@@ -85,6 +86,7 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
             viewer=_viewer(host),
             around=_surroundings(host, document),
             contexts=request.contexts,
+            aside=collector.models.describer.aside(chosen.pid) if chosen.pid is not None else NOTHING,
         )
         _show(request, explained)
     code = exit_code(document, request.snap)
@@ -118,9 +120,7 @@ def _samples(source: str, skips: Skips, request: ExplainRequest) -> Iterator[Sna
         yield sample.doc
 
 
-def _of_samples(
-    request: ExplainRequest, samples: Iterator[Snapshot], wish: Wish, source: str | None
-) -> Explained:
+def _of_samples(request: ExplainRequest, samples: Iterator[Snapshot], wish: Wish, source: str | None) -> Explained:
     """One sample is a snapshot, more are a recording; a picture is drawn of either."""
     from gpusnap.explain.explanation import explain_history, explain_snapshot
     from gpusnap.explain.history import History

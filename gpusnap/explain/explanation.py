@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gpusnap
 from gpusnap.explain.account import process_sentence, sentence
-from gpusnap.explain.context import context_rows
 from gpusnap.explain.figures import card_figures, process_figures
 from gpusnap.explain.findings.registry import in_card, in_document, in_history, ranked
+from gpusnap.explain.process import context_rows, with_words
 from gpusnap.explain.rows import card_name, rows_of
 from gpusnap.explain.series import Judged, judge_all, row_of
 from gpusnap.explain.story import answer_for_recording
 from gpusnap.explain.subject import Chosen
 from gpusnap.explain.view import CardView, Found, Surroundings, Viewer
 from gpusnap.explain.words import count_of
+from gpusnap.llm.aside import NOTHING
 from gpusnap.render.units import format_of_total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpusnap.explain.history import History
+    from gpusnap.llm.aside import Aside
     from gpusnap.model import Adapter, Explanation, Figure, Snapshot, Subject, Warning_
 
 SCHEMA = "gpusnap.explanation/1"
@@ -34,6 +36,7 @@ class Explained(NamedTuple):
     cards: list[Adapter]
     judged: tuple[Judged, ...] = ()
     history: History | None = None
+    aside: Aside = NOTHING
 
 
 def explain_snapshot(
@@ -44,10 +47,11 @@ def explain_snapshot(
     viewer: Viewer = Viewer(),  # noqa: B008
     around: Surroundings = Surroundings(),  # noqa: B008
     contexts: Sequence[int] = (),
+    aside: Aside = NOTHING,
 ) -> Explained:
-    """The machine, one card, or one process on all its cards."""
+    """The machine, one card, or one process on all its cards; `aside` is what a live look adds to the process."""
     if chosen.pid is not None:
-        return _explain_process(snapshot, chosen, source, viewer, around, contexts)
+        return _explain_process(snapshot, chosen, source, viewer, around, contexts, aside)
     cards = [card for card in snapshot["adapters"] if chosen.adapter in (None, card["id"])]
     findings = ranked(
         [
@@ -76,26 +80,21 @@ def _explain_process(
     viewer: Viewer,
     around: Surroundings,
     contexts: Sequence[int],
+    aside: Aside,
 ) -> Explained:
     rows = [row for row in snapshot["processes"] or () if row["pid"] == chosen.pid]
     mine = {row["adapter"] for row in rows}
     cards = [card for card in snapshot["adapters"] if card["id"] in mine]
     findings = [one for card in cards for one in in_card(CardView(snapshot, card, viewer, around))]
     findings = ranked(one for one in findings if one.finding["subject"]["pid"] == chosen.pid)
-    figures = [figure for row in rows for figure in process_figures(snapshot, row)]
+    figures = with_words(snapshot, rows, aside)
     subject = _subject(chosen, source)
     subject["adapter"] = rows[0]["adapter"] if len(rows) == 1 else None
     subject["start_ticks"] = rows[0]["start_ticks"]
     answer = process_sentence(snapshot, rows)
     document = _document(subject, answer, figures, findings, [], snapshot["warnings"])
-    by_id = {card["id"]: card for card in cards}
-    document["context"] = [
-        line
-        for row in rows
-        if row["llm"] is not None
-        for line in context_rows(row, by_id[row["adapter"]], contexts)
-    ]
-    return Explained(document, snapshot, cards)
+    document["context"] = context_rows(snapshot, rows, contexts, aside)
+    return Explained(document, snapshot, cards, aside=aside)
 
 
 def explain_history(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from gpusnap.explain.figures import process_figures
 from gpusnap.explain.rows import entry_of
 from gpusnap.llm.aside import NOTHING
 from gpusnap.reading import reason_of
@@ -93,15 +94,14 @@ def _rest(llm: LlmFacts) -> str:
     return f"compute buffers, context, libraries{hint}"
 
 
-def with_words(document: Snapshot, rows: Sequence[Process], figures: list[Figure], aside: Aside) -> list[Figure]:
+def with_words(document: Snapshot, rows: Sequence[Process], aside: Aside = NOTHING) -> list[Figure]:
     """The figures of one process's rows, with the split's words, and the aside's figures behind them."""
-    words = split_words(document, rows[0], aside) if rows else {}
-    told = [
-        {**figure, "says": words[figure["field"]]}
-        if figure["value"] is not None and figure["field"] in words
-        else figure
-        for figure in figures
-    ]
+    told: list[Figure] = []
+    for row in rows:
+        words = split_words(document, row, aside)
+        for figure in process_figures(document, row):
+            said = words.get(figure["field"]) if figure["value"] is not None else None
+            told.append({**figure, "says": said} if said is not None else figure)
     extras = [
         {
             "field": extra.field,

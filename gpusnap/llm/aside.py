@@ -151,9 +151,6 @@ def _claims(evidence: Evidence) -> list[Extra]:
 def _counts(evidence: Evidence) -> list[Extra]:
     api = evidence.workload.api
     extras = []
-    slots = api.get("total_slots")
-    if isinstance(slots, int):
-        extras.append(Extra("slots", "count", reported(slots, "api./props"), "slots of the server"))
     share = api.get("used_share")
     if isinstance(share, float):
         used = reported(round(100 * share, 1), "api./metrics")

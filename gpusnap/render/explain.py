@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from gpusnap.explain.rows import program, rows_of
 from gpusnap.explain.sources import by_layer
 from gpusnap.render.card import card_lines
+from gpusnap.render.explain_process import process_lines
 from gpusnap.render.explain_recording import recording_lines
 from gpusnap.render.table import render_table
 from gpusnap.render.units import format_bytes
 
 if TYPE_CHECKING:
     from gpusnap.explain.explanation import Explained
-    from gpusnap.model import Adapter, ContextRow, Figure, Finding, Snapshot
+    from gpusnap.model import Adapter, Figure, Finding, Snapshot
 
 MOST_ROWS = 10
 _MARKS = {"critical": "‼", "warning": "!", "notice": "·", "info": "i"}
@@ -30,12 +31,13 @@ def explain_lines(
     lines = [*_filled(document["answer"], width, ""), ""]
     if explained.history is not None:
         lines += [*recording_lines(explained, width), ""]
+    elif document["subject"]["kind"] == "process":
+        lines += [*_of_process(explained), ""]
     else:
         for card in explained.cards:
             lines += card_lines(explained.snapshot, card, width, colour=colour)
             lines += _processes(explained.snapshot, card, width, full=len(explained.cards) <= 2)
             lines.append("")
-    lines += _contexts(document["context"])
     for finding in document["findings"]:
         lines += finding_lines(finding, width, colour=colour)
     if document["findings"]:
@@ -47,16 +49,10 @@ def explain_lines(
     return lines
 
 
-def _contexts(rows: list[ContextRow]) -> list[str]:
-    """`context  16,384 tokens 2.5 GiB · 65,536 tokens 10.0 GiB does not fit`."""
-    if not rows:
-        return []
-    said = [
-        f"{row['tokens']:,} tokens {format_bytes(row['kv_cache_bytes'])}"
-        + ("" if row["fits"] is not False else " does not fit")
-        for row in rows
-    ]
-    return ["  context  " + " · ".join(said), ""]
+def _of_process(explained: Explained) -> list[str]:
+    pid = explained.document["subject"]["pid"]
+    rows = [row for row in explained.snapshot["processes"] or () if row["pid"] == pid]
+    return process_lines(explained.snapshot, explained.document, rows, explained.aside)
 
 
 def _processes(snapshot: Snapshot, card: Adapter, width: int | None, *, full: bool) -> list[str]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from gpusnap.explain.process import split_words
 from gpusnap.explain.rows import entry_of
+from gpusnap.explain.words import minute
 from gpusnap.llm.aside import NOTHING
 from gpusnap.render.reasons import in_words
-from gpusnap.render.table import display_width
+from gpusnap.render.table import display_width, truncate
 from gpusnap.render.units import apportion, format_bytes, format_number, pick_unit
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _INDENT = "  "
 _LABEL = 8
 _BAR = 24
+_MOST = 400
 _PARTS = (
     ("weights_bytes", "weights"),
     ("kv_cache_bytes", "KV cache"),
@@ -31,8 +33,8 @@ _PARTS = (
 def process_lines(
     document: Snapshot, explanation: Explanation, rows: Sequence[Process], aside: Aside = NOTHING
 ) -> list[str]:
-    """`model`, `split`, `context` and `says`; nothing where the process has no model."""
-    lines: list[str] = []
+    """What it is, then `model`, `split`, `context` and `says` where it has a model."""
+    lines = _labelled("program", _program(document, rows[0]))
     model = rows[0]["model"]
     if model is not None:
         lines += _labelled("model", _model(document, rows[0], model))
@@ -49,6 +51,33 @@ def _labelled(label: str, lines: Sequence[str]) -> list[str]:
     first = f"{_INDENT}{label:<{_LABEL}} "
     rest = " " * len(first)
     return [(rest if number else first) + line for number, line in enumerate(lines)]
+
+
+def _program(document: Snapshot, row: Process) -> list[str]:
+    """Its command line (secrets redacted), folder, start, unit or container, and what it has loaded."""
+    words = (
+        " ".join(row["cmdline"] or ())
+        or row["exe"]
+        or row["name"]
+        or in_words(entry_of(document, row).get("name"))
+    )
+    lines = [truncate(words, _MOST)]
+    facts = [row["role"]] if row["role"] is not None else []
+    if row["runtimes"]:
+        facts.append(", ".join(row["runtimes"]) + " loaded")
+    if row["started_at"] is not None:
+        facts.append(f"since {minute(row['started_at'])}")
+    for label, value in (
+        ("unit", row["systemd_unit"]),
+        ("container", row["container_id"]),
+        ("job", row["slurm_job_id"]),
+        ("in", row["cwd"]),
+    ):
+        if value is not None:
+            facts.append(f"{label} {truncate(value, 40)}")
+    if facts:
+        lines.append(" · ".join(facts))
+    return lines
 
 
 def _model(document: Snapshot, row: Process, model: ModelFacts) -> list[str]:
