@@ -15,6 +15,7 @@ BACKENDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("amdgpu", "AmdgpuBackend", ("linux",)),
     ("intel", "IntelBackend", ("linux",)),
     ("drm", "DrmBackend", ("linux",)),
+    ("ascend", "AscendBackend", ("linux",)),
     ("pci", "PciBackend", ("linux",)),
 )
 
