@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import gpusnap
-from gpusnap.cli import explain, ps, record, snap
+from gpusnap.cli import diff, explain, ps, record, snap
 
 app = typer.Typer(
     name="gpusnap",
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("snap", help=snap.HELP)(snap.command)
 app.command("ps", help=ps.HELP)(ps.command)
+app.command("diff", help=diff.HELP)(diff.command)
 app.command("explain", help=explain.HELP)(explain.command)
 app.command("record", help=record.HELP, context_settings={"allow_extra_args": True})(record.command)
 

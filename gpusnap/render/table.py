@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MIN_FLEX_WIDTH = 8
 SEPARATOR_WIDTH = 2
+MAX_LINE = 1 << 20
 _ALIGN = {"l": "left", "r": "right", "c": "center"}
 
 
@@ -59,7 +60,7 @@ def render_table(
         return []
     from tabulate import tabulate
 
-    cells: list[list[str]] = [[_one_line(cell) for cell in row] for row in (header, *rows)]
+    cells: list[list[str]] = [[one_line(cell) for cell in row] for row in (header, *rows)]
     if width is not None and flex is not None:
         _shrink(cells, flex, width - len(indent))
     # The header goes in as a row: tabulate pads its own headers by two columns that nobody asked for.
@@ -91,19 +92,19 @@ def render_markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], 
 
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is: a program may be called `**` or `<img src=x>`."""
-    escaped = _one_line(text)
+    escaped = one_line(text)
     for char in "\\`*_|[]<>#~":
         escaped = escaped.replace(char, "\\" + char)
     return escaped
 
 
-def _one_line(cell: str) -> str:
+def one_line(cell: str) -> str:
     """Text of the document was cleaned when it was taken; a foreign document may still hold control characters."""
     if cell.isprintable():
         return cell
     from gpusnap.text import clean
 
-    return clean(cell)
+    return clean(cell, MAX_LINE)
 
 
 def _shrink(cells: list[list[str]], flex: int, width: int) -> None:

@@ -111,8 +111,13 @@ def format_delta(delta: int | None, unit: str | None = None) -> str:
 
 
 def format_pair_in_one_unit(before: int | None, after: int | None) -> str:
-    """`2.5 → 11.6 GiB`; a side that was not measured is `unknown`: `0.7 GiB → unknown`."""
+    """`2.5 → 11.6 GiB`; a side that was not measured is `unknown`: `0.7 GiB → unknown`.
+
+    Two different figures that would read the same in GiB are told in MiB.
+    """
     unit = pick_unit((before, after))
+    if before is not None and after is not None and MIB <= abs(after - before) < GIB // 10:
+        unit = "MiB" if unit == "GiB" else unit
     if before is None and after is None:
         return "unknown"
     if before is None:

@@ -135,6 +135,8 @@ def test_a_pair_shares_one_unit_and_an_unmeasured_side_is_unknown_not_zero() -> 
     assert format_pair_in_one_unit(None, 0) == "unknown → 0 B"
     assert format_pair_in_one_unit(None, None) == "unknown"
     assert format_pair_in_one_unit(0, 9 * GIB) == "0 → 9.0 GiB"
+    # 3.00 and 3.04 GiB
+    assert format_pair_in_one_unit(3 * GIB, 3 * GIB + 40 * MIB) == "3,072 → 3,112 MiB"
 
 
 def test_used_of_total_in_the_totals_unit() -> None:
