@@ -53,3 +53,9 @@ def test_any_bytes_become_strict_json_text(raw: bytes) -> None:
 def test_two_texts_stay_two(one: bytes, other: bytes) -> None:
     if one != other:
         assert clean(one) != clean(other)
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=80))
+def test_text_and_its_bytes_are_cleaned_alike(text: str) -> None:
+    assert clean(text) == clean(text.encode())
+    assert clean(text, 20) == clean(text.encode(), 20)
