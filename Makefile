@@ -19,11 +19,15 @@ $(READY): pyproject.toml
 demo: $(READY) ## Install, then run the main job on this machine and on a shipped example
 	@echo '== this machine'
 	$(BIN)/gpusnap ps
-	$(BIN)/gpusnap snap > /dev/null && $(BIN)/gpusnap snap | head -c 300; echo ' ...'
+	$(BIN)/gpusnap snap | head -c 300; echo ' ...'
 	@echo; echo '== a shipped example: an RTX 4080 desktop with a language model'
 	$(BIN)/gpusnap ps --replay $(EXAMPLE)
 	@echo
+	$(BIN)/gpusnap explain pid:4711 --replay $(EXAMPLE)
+	@echo
 	$(BIN)/gpusnap snap --replay $(EXAMPLE) | head -c 600; echo ' ...'
+	@echo; echo '== a recording: is it a leak?'
+	$(BIN)/gpusnap explain examples/step-leak.jsonl.gz
 
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -q -n 2 tests --ignore=tests/integration
