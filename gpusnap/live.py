@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gpusnap.host import HttpReply, Nvml, PerfCounter
 
+_PART = 1 << 18  # a read allocates what it asks for, however little comes
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -30,16 +31,17 @@ class LiveTree:
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         fd = os.open(self.base + path, _FLAGS)
         try:
-            data = os.read(fd, limit)
+            data = os.read(fd, min(limit, _PART))
+            if not data or len(data) >= limit:
+                return data
             # Files below /proc answer in parts; an empty read is the end.
-            while data and len(data) < limit:
-                more = os.read(fd, limit - len(data))
-                if not more:
-                    break
-                data += more
+            parts, left = [data], limit - len(data)
+            while left > 0 and (more := os.read(fd, min(left, _PART))):
+                parts.append(more)
+                left -= len(more)
         finally:
             os.close(fd)
-        return data
+        return b"".join(parts)
 
     def read_at(self, path: str, offset: int, limit: int) -> bytes:
         fd = os.open(self.base + path, _FLAGS)

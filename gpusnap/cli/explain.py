@@ -46,12 +46,8 @@ def command(
         typer.Option("--from", metavar="FILE", help="A snapshot or recording instead of now; - is stdin."),
     ] = None,
     sources: Annotated[bool, typer.Option("--sources", help="Say where each number comes from.")] = False,
-    probe: Annotated[
-        bool, typer.Option("--probe/--no-probe", help="Ask the local interfaces of model servers (GET, loopback).")
-    ] = True,
-    api_key_file: Annotated[
-        str | None, typer.Option("--api-key-file", metavar="FILE", help="A key for those interfaces.")
-    ] = None,
+    probe: o.Probe = True,
+    api_key_file: o.ApiKeyFile = None,
     output_format: Annotated[
         str | None, typer.Option("--format", metavar="|".join(FORMATS), help="How to print.")
     ] = None,
@@ -78,7 +74,7 @@ def command(
         probe=probe,
         holders=True,
         timeout=timeout,
-        api_key_file=api_key_file,
+        api_key_file=o.key_file(api_key_file),
     )
     request = ExplainRequest(
         SnapRequest(options, machine=Machine(replay, procfs, sysfs), verbose=verbose),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -30,6 +31,17 @@ def size(text: str) -> int:
         return parse_size(text)
     except ValueError as fault:
         raise typer.BadParameter(str(fault)) from fault
+
+
+def key_file(path: str | None) -> str | None:
+    """The absolute path of a file that can be read."""
+    if path is None:
+        return None
+    try:
+        with open(path, "rb"):
+            return os.path.abspath(path)
+    except OSError as fault:
+        raise CommandError(f"--api-key-file {path}: {fault.strerror}") from fault
 
 
 def labels(words: list[str]) -> dict[str, str]:
@@ -79,6 +91,28 @@ Cmdline = Annotated[
 Holders = Annotated[
     bool,
     typer.Option("--holders", help="List who has a GPU's device files open or mapped.", rich_help_panel=_COLLECT),
+]
+Models = Annotated[
+    bool,
+    typer.Option(
+        "--models/--no-models",
+        rich_help_panel=_COLLECT,
+        help="Tell models, their memory's parts and loaded runtimes, from local files.",
+    ),
+]
+Probe = Annotated[
+    bool,
+    typer.Option(
+        "--probe/--no-probe",
+        rich_help_panel=_COLLECT,
+        help="Ask the local interfaces of model servers too (GET, loopback).",
+    ),
+]
+ApiKeyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key-file", metavar="FILE", rich_help_panel=_COLLECT, help="A key for those interfaces, in a file."
+    ),
 ]
 Labels = Annotated[
     list[str],

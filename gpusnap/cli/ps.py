@@ -55,6 +55,9 @@ def command(
     adapter: o.Adapters = [],  # noqa: B006
     processes: o.Processes = True,
     cmdline: o.Cmdline = "redacted",
+    models: o.Models = True,
+    probe: o.Probe = False,
+    api_key_file: o.ApiKeyFile = None,
     holders: o.Holders = False,
     label: o.Labels = [],  # noqa: B006
     timeout: o.Timeout = "10s",  # type: ignore[assignment]
@@ -68,6 +71,9 @@ def command(
         window=window,
         processes=processes,
         cmdline=cmdline,
+        models=models,
+        probe=probe,
+        api_key_file=o.key_file(api_key_file),
         holders=holders,
         labels=o.labels(label),
         timeout=timeout,

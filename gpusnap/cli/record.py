@@ -65,6 +65,9 @@ def command(
     adapter: o.Adapters = [],  # noqa: B006 - typer copies it
     processes: o.Processes = True,
     cmdline: o.Cmdline = "redacted",
+    models: o.Models = True,
+    probe: o.Probe = False,
+    api_key_file: o.ApiKeyFile = None,
     holders: o.Holders = False,
     label: o.Labels = [],  # noqa: B006
     timeout: o.Timeout = "10s",  # type: ignore[assignment]
@@ -80,6 +83,9 @@ def command(
         adapters=tuple(adapter),
         processes=processes,
         cmdline=cmdline,
+        models=models,
+        probe=probe,
+        api_key_file=o.key_file(api_key_file),
         holders=holders,
         labels=o.labels(label),
         timeout=timeout,

@@ -114,22 +114,32 @@ class Describer:
         return _Known(runtimes, self._gather(row, words, paths))
 
     def _gather(self, row: GpuRow, words: list[str], paths: set[bytes]) -> Evidence | None:
+        """None: nothing here speaks of a model; that costs no more than a look at the command line."""
         from gpusnap.llm.program import Program
+        from gpusnap.llm.servers import recognise
 
         if not words:
+            return None
+        program = Program(self._host, row.pid, words)
+        found = recognise(program)
+        if found is None and not any(path.endswith((b".gguf", b".gguf (deleted)")) for path in paths):
             return None
         if self._gatherer is None:
             from gpusnap.llm.evidence import Gatherer
 
             self._gatherer = Gatherer(self._host, probe=self._options.probe, key=self._key())
-        return self._gatherer.gather(Program(self._host, row.pid, words), paths, self._started(row))
+        server, workload = found if found is not None else (None, None)
+        return self._gatherer.gather(program, server, workload, paths, self._started(row))
 
     def _key(self) -> str | None:
         """The API key that the user hands over by `--api-key-file`."""
         path = self._options.api_key_file
         if path is None:
             return None
-        return self._host.root.read(path.lstrip("/"), MAX_KEY).decode("utf-8", "replace").strip()
+        try:
+            return self._host.root.read(path.lstrip("/"), MAX_KEY).decode("utf-8", "replace").strip()
+        except OSError:  # the command line checked it: another machine's root, under --replay
+            return None
 
     def _started(self, row: GpuRow) -> float | None:
         ticks = row.figures.get("start_ticks")

@@ -12,15 +12,15 @@ from gpusnap.llm import hf_cache, model_files, ollama_models
 from gpusnap.llm.files import ProcessFiles
 from gpusnap.llm.gguf_header import GgufError, Header
 from gpusnap.llm.gguf_split import read_model
-from gpusnap.llm.logs import llama_cpp, sglang, sources, vllm
+from gpusnap.llm.logs import sources
 from gpusnap.llm.logs.lines import memory_lines
 from gpusnap.llm.probe import Silent, find_api
-from gpusnap.llm.servers import recognise
 from gpusnap.llm.workload import Workload
 from gpusnap.reading import Reading, null
 
 if TYPE_CHECKING:
     from gpusnap.host import Host
+    from gpusnap.llm.logs import sglang, vllm
     from gpusnap.llm.logs.load import Load
     from gpusnap.llm.model_files import ModelFile
     from gpusnap.llm.program import Program
@@ -76,12 +76,16 @@ class Gatherer:
         self._key = key
         self._headers: dict[tuple[object, ...], Header | Reading] = {}
 
-    def gather(self, program: Program, mapped: set[bytes], started: float | None) -> Evidence | None:
-        """None: nothing here speaks of a model."""
-        found = recognise(program)
-        server, workload = found if found is not None else (None, Workload(""))
-        if found is None and not any(path.endswith((b".gguf", b".gguf (deleted)")) for path in mapped):
-            return None
+    def gather(
+        self,
+        program: Program,
+        server: Server | None,
+        workload: Workload | None,
+        mapped: set[bytes],
+        started: float | None,
+    ) -> Evidence:
+        """`server` None: an unknown program with a model file mapped."""
+        workload = workload if workload is not None else Workload("")
         files = ProcessFiles(self._host, program.pid, program.cwd)
         evidence = Evidence(program, server, workload)
         self._find_files(evidence, files, program, mapped)
@@ -162,11 +166,17 @@ class Gatherer:
         lines = memory_lines(log.data)
         server = evidence.workload.server
         if server == "vllm":
+            from gpusnap.llm.logs import vllm
+
             evidence.rank = _own_rank(vllm.read(lines), _own_pids(self._host, program.pid), own=log.own)
         elif server == "sglang":
+            from gpusnap.llm.logs import sglang
+
             ranks = sglang.read(lines)
             evidence.rank = ranks.get(f"rank:{evidence.workload.rank}") or ranks.get("")
         else:
+            from gpusnap.llm.logs import llama_cpp
+
             chosen = _own_loads(llama_cpp.read(lines), evidence, own=log.own)
             load = llama_cpp.last_complete(chosen)
             evidence.load = load if load is not None and _is_of(load, evidence) else None

@@ -20,7 +20,7 @@ MAX_TREE = 256
 class Program:
     """Reads what is asked for, once; what can't be read is empty or None. Nothing here reaches the document."""
 
-    __slots__ = ("_comm", "_cwd", "_environ", "_exe", "_parent", "host", "pid", "words")
+    __slots__ = ("_comm", "_cwd", "_entry", "_environ", "_exe", "_parent", "host", "pid", "words")
 
     def __init__(self, host: Host, pid: int, words: Sequence[str] | None = None) -> None:
         self.host = host
@@ -29,6 +29,7 @@ class Program:
         self._comm: str | None = None
         self._exe: str | None = None
         self._cwd: str | None = None
+        self._entry: tuple[str, list[str]] | None = None
         self._environ: bytes | None = None
         self._parent: Program | None = None
 
@@ -51,15 +52,21 @@ class Program:
         return self._cwd
 
     @property
+    def title(self) -> str:
+        """The first word of argv, which a worker may have set anew: `VLLM::Worker_TP0`."""
+        return self.words[0] if self.words else ""
+
+    @property
     def name(self) -> str:
-        """The program's own name: `llama-server`, `python3`, or what it renamed itself to (`VLLM::Worker_TP0`)."""
-        first = self.words[0] if self.words else ""
-        return _base(first) or _base(self.exe) or self.comm
+        """The program's own name: `llama-server`, `python3`."""
+        return _base(self.title) or _base(self.exe) or self.comm
 
     @property
     def entry(self) -> tuple[str, list[str]]:
         """What runs and its arguments: a script or module for an interpreter, else the program itself."""
-        return _entry(self.name, self.words)
+        if self._entry is None:
+            self._entry = _entry(self.name, self.words)
+        return self._entry
 
     def environ(self, *wanted: str) -> dict[str, str]:
         """Settings from its environment, where this user may read it."""

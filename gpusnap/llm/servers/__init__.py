@@ -58,8 +58,19 @@ def all_servers() -> tuple[Server, ...]:
     )
 
 
+# A server's command line begins with a word that holds one of these; others are not shown to the ten files.
+_HINTS = (
+    *("llama", "vllm", "sglang", "kobold", "lm-studio", "lm studio", "lmstudio", "llmster", "comfy", "tabby"),
+    *("text-generation", "server", "main", "start.py", "multiprocessing", "ray::"),
+)
+_FIRST_WORDS = 5
+
+
 def recognise(program: Program) -> tuple[Server, Workload] | None:
     """The server that a process belongs to."""
+    beginning = " ".join(program.words[:_FIRST_WORDS]).lower()
+    if not any(hint in beginning for hint in _HINTS):
+        return None
     for server in all_servers():
         workload = server.recognise(program)
         if workload is not None:

@@ -21,7 +21,7 @@ _FOLDERS = ("/.lmstudio/", "/lm-studio/", "/lm studio.app/", "/.cache/lm-studio/
 
 
 def recognise(program: Program) -> Workload | None:
-    place = (program.exe or (program.words[0] if program.words else "")).lower()
+    place = program.title.lower()
     if not program.name.lower().startswith(_NAMES) and not any(folder in place for folder in _FOLDERS):
         return None
     workload = Workload(NAME)

@@ -6,7 +6,6 @@ server's arguments, keys among them, so nothing of it but the memory figures is 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
@@ -21,8 +20,7 @@ PATHS = ("/server_info", "/get_server_info", "/model_info", "/get_model_info")
 DEFAULT_PORT = 30000
 GIB = 1 << 30
 
-_TITLE = re.compile(r"sglang::(\w{1,32})")
-_RANK = re.compile(r"(TP\d{1,4})")
+_TITLE = "sglang::"
 _MAX_ANCESTORS = 4
 
 
@@ -30,8 +28,7 @@ def recognise(program: Program) -> Workload | None:
     workload = _front(program)
     if workload is not None:
         return workload
-    title = _TITLE.match(program.words[0] if program.words else "") or _TITLE.match(program.comm)
-    if title is None:
+    if not program.title.startswith(_TITLE):
         return None
     front = None
     for ancestor in program.ancestors()[:_MAX_ANCESTORS]:
@@ -40,8 +37,9 @@ def recognise(program: Program) -> Workload | None:
             break
     workload = front or Workload(NAME)
     workload.role = "worker"
-    rank = _RANK.search(title[1])
-    workload.rank = rank[1] if rank else None
+    # `sglang::scheduler_TP0`, `sglang::scheduler_DP1_TP3`
+    words = program.title[len(_TITLE) :].split("_")
+    workload.rank = next((word for word in words if word.startswith("TP") and word[2:].isdigit()), None)
     return workload
 
 

@@ -24,9 +24,10 @@ DEFAULT_PORT = 8000
 DEFAULT_FRACTION = 0.9
 
 _MODULES = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server", "vllm.entrypoints.cli.main")
-_TITLE = re.compile(r"VLLM::(\w{1,32})|vllm::(\w{1,32})")
-_LABEL = re.compile(r'(\w{1,64})="([^"]{0,256})"')
-_METRIC = re.compile(r"^vllm:(\w{1,64})(?:\{([^}]{0,4096})\})? ([0-9.eE+-]{1,32}|NaN)$", re.MULTILINE)
+_TITLES = ("VLLM::", "vllm::")
+# Compiled when an API was asked, not at each start.
+_LABEL = r'(\w{1,64})="([^"]{0,256})"'
+_METRIC = r"(?m)^vllm:(\w{1,64})(?:\{([^}]{0,4096})\})? ([0-9.eE+-]{1,32}|NaN)$"
 _MAX_ANCESTORS = 4
 
 
@@ -34,24 +35,25 @@ def recognise(program: Program) -> Workload | None:
     workload = _front(program)
     if workload is not None:
         return workload
-    title = _TITLE.match(program.words[0] if program.words else "") or _TITLE.match(program.comm)
+    titled = program.title.startswith(_TITLES)
+    if not titled and not _is_spawned(program):
+        return None
     front = None
     for ancestor in program.ancestors()[:_MAX_ANCESTORS]:
         front = _front(ancestor)
         if front is not None:
             break
-    if title is None and (front is None or not _is_spawned(program)):
+    if not titled and front is None:
         return None
     workload = front or Workload(NAME)
     workload.role = "worker"
-    workload.rank = (title[1] or title[2]) if title is not None else None
+    workload.rank = program.title.partition("::")[2] if titled else None
     return workload
 
 
 def _is_spawned(program: Program) -> bool:
     """`python -c from multiprocessing.spawn import ...`: how older versions start their workers."""
-    text = " ".join(program.words[1:4])
-    return "multiprocessing" in text or "ray::" in program.name
+    return any("multiprocessing" in word for word in program.words[1:4]) or "ray::" in program.title
 
 
 def _front(program: Program) -> Workload | None:
@@ -96,9 +98,9 @@ def ask(api: Api, workload: Workload) -> None:
 def read_metrics(text: str) -> dict[str, object]:
     """`tokens` of the pool (blocks x block size), `used_share` of it; blocks are "None" in some versions."""
     found: dict[str, object] = {}
-    for name, labels, value in _METRIC.findall(text[: 1 << 20]):
+    for name, labels, value in re.findall(_METRIC, text[: 1 << 20]):
         if name == "cache_config_info":
-            known = dict(_LABEL.findall(labels))
+            known = dict(re.findall(_LABEL, labels))
             blocks, size = known.get("num_gpu_blocks", ""), known.get("block_size", "")
             if blocks.isdigit() and size.isdigit() and int(blocks) * int(size) < 1 << 40:
                 found["tokens"] = int(blocks) * int(size)
