@@ -42,6 +42,7 @@ type: $(READY) ## Check types, strictly
 
 golden: $(READY) ## Write the generated files anew (JSON Schema, golden outputs): review the diff
 	$(BIN)/python -m gpusnap.schema.generate
+	$(BIN)/python -m tests.example_snapshots
 
 bench: $(READY) ## Measure costs beside the peers, in one run
 	$(BIN)/python -m tests.bench

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpusnap.render.diff_rows import UNKNOWN
 from gpusnap.render.program import program_of
 from gpusnap.render.reasons import short
-from gpusnap.render.units import MIB, format_delta, format_pair_in_one_unit
+from gpusnap.render.units import MIB, format_bytes, format_delta, format_pair_in_one_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,24 @@ def process_details(card: CardDiff) -> Iterator[str]:
             old, new = card.pair_of(row)
             program = program_of(new or old or {}) or "-"
             yield f"{row['pid']} {program}: {'; '.join(parts)}"
+
+
+def loaded_models(card: CardDiff) -> Iterator[str]:
+    """`4711 llama-server: Qwen3 14B Q4_K_M, 32768 tokens, weights 8.0 GiB, KV cache 5.0 GiB` of what appeared."""
+    for row in card.rows:
+        new = card.pair_of(row)[1] if row["status"] == "appeared" else None
+        if new is None or new["model"] is None or new["model"]["name"] is None:
+            continue
+        parts = [
+            " ".join(word for word in (new["model"]["name"], new["model"]["quantization"]) if word is not None)
+        ]
+        facts = new["llm"]
+        if facts is not None:
+            if facts["context_tokens"] is not None:
+                parts.append(f"{facts['context_tokens']} tokens")
+            sizes = (("weights", facts["weights_bytes"]), ("KV cache", facts["kv_cache_bytes"]))
+            parts += [f"{name} {format_bytes(size)}" for name, size in sizes if size is not None]
+        yield f"{row['pid']} {program_of(new) or '-'}: {', '.join(parts)}"
 
 
 def in_words(leaf: str, change: Change) -> str:

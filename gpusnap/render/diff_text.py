@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.render.diff_details import argument_lines, card_details, process_details, rest_line
+from gpusnap.render.diff_details import (
+    argument_lines,
+    card_details,
+    loaded_models,
+    process_details,
+    rest_line,
+)
 from gpusnap.render.diff_rows import CardDiff
 from gpusnap.render.diff_table import ALIGN, HEADER, PROGRAM, USER, footnotes, table_of
 from gpusnap.render.diff_verdict import has_changed, short_name, title, verdict
@@ -80,7 +86,8 @@ def heading(card: CardDiff) -> str:
 def said_of(card: CardDiff, width: int | None) -> list[str]:
     rest = rest_line(card)
     lines = [] if rest is None else [rest]
-    return [*lines, *card_details(card), *process_details(card), *argument_lines(card, width), *footnotes(card)]
+    lines += [*card_details(card), *loaded_models(card), *process_details(card)]
+    return [*lines, *argument_lines(card, width), *footnotes(card)]
 
 
 def _cards(result: Diff, before: Snapshot, after: Snapshot) -> list[CardDiff]:
