@@ -33,24 +33,9 @@ WITHOUT_FDINFO = frozenset(
         "powervr",
     }
 )
-# Drivers whose fdinfo is answered from memory. xe takes a runtime reference for it, which wakes the card;
-# a driver that is not known here is treated as if it did.
-FDINFO_NEVER_WAKES = frozenset(
-    {
-        "amdgpu",
-        "i915",
-        "msm",
-        "msm_dpu",
-        "adreno",
-        "panfrost",
-        "panthor",
-        "v3d",
-        "etnaviv",
-        "etnaviv-gpu",
-        "intel_vpu",
-        "amdxdna",
-    }
-)
+# PCI drivers whose fdinfo is answered from memory, as is that of every SoC driver. xe takes a runtime reference
+# for it, which wakes the card; a PCI driver that is not known here is treated as if it did.
+FDINFO_NEVER_WAKES = frozenset({"amdgpu", "i915", "intel_vpu", "amdxdna"})
 # BMCs and virtual screens: they show a picture and hold no one's memory.
 DISPLAY_ONLY_VENDORS = frozenset({"1a03", "102b", "1234", "1013", "1b36", "15ad", "1af4"})
 VENDORS = {"10de": "nvidia", "1002": "amd", "1022": "amd", "8086": "intel", "19e5": "huawei"}

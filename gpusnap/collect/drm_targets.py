@@ -30,7 +30,7 @@ class Target:
         self.is_parent = False
         self.is_part = False
         self.state, self.touch = power_state(host.sys, device.path)
-        safe = device.is_partition or device.driver in FDINFO_NEVER_WAKES
+        safe = device.address is None or device.driver in FDINFO_NEVER_WAKES
         self.blocked: Reading | None = None if safe else self.touch
 
 

@@ -49,7 +49,7 @@ def _amdgpu_name(host: Host, device: str, revision: str) -> str | None:
 
 def _pci_name(host: Host, vendor: str, device: str) -> str | None:
     """Vendors stand at the left edge, `1002  Advanced ...`, devices after one tab, `\\t73bf  Navi 21 ...`."""
-    table = _table(host, _PCI_IDS)
+    table = b"\n" + _table(host, _PCI_IDS)
     start = table.find(f"\n{vendor}  ".encode())
     while start >= 0:
         start = table.find(b"\n", start + 1)
