@@ -64,11 +64,13 @@ FIGURE_ENDINGS = (
 )
 SENTINELS = {2**32 - 1, 2**63 - 1, 2**64 - 1, 2147483632}
 SCHEMA = json.loads(files("gpusnap.schema").joinpath("snapshot.json").read_bytes())
+# jsonschema.validate() would check the schema itself at each call.
+VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
 def check_contract(document: dict[str, Any]) -> None:
     """Raises AssertionError that names the path of what breaks the contract."""
-    jsonschema.validate(document, SCHEMA)
+    VALIDATOR.validate(document)
     _check_numbers(document, "")
     adapters = {row["id"]: row for row in document["adapters"]}
     assert len(adapters) == len(document["adapters"]), "adapter ids are unique"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gpusnap.collect import hwmon, pci_device
 from gpusnap.collect.amdgpu_metrics import HARDWARE_THROTTLERS, GpuMetrics
 from gpusnap.collect.amdgpu_ras import ras
-from gpusnap.collect.sysfs import number, unknown_format, why
+from gpusnap.collect.sysfs import number, size, unknown_format, why
 from gpusnap.reading import Reading, computed, inferred, measured, null
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ _SLEEPING = (
 
 def memory(tree: Tree, path: str, *, unified: Reading) -> Figures:
     """VRAM (of an APU: its carve-out) in total and used, GTT in shared; the two are never added."""
-    total = number(tree, f"{path}/mem_info_vram_total", "sysfs.mem_info_vram_total")
-    used = _within(number(tree, f"{path}/mem_info_vram_used", "sysfs.mem_info_vram_used"), total)
-    shared_total = number(tree, f"{path}/mem_info_gtt_total", "sysfs.mem_info_gtt_total")
-    shared_used = _within(number(tree, f"{path}/mem_info_gtt_used", "sysfs.mem_info_gtt_used"), shared_total)
+    total = size(tree, f"{path}/mem_info_vram_total", "sysfs.mem_info_vram_total")
+    used = _within(size(tree, f"{path}/mem_info_vram_used", "sysfs.mem_info_vram_used"), total)
+    shared_total = size(tree, f"{path}/mem_info_gtt_total", "sysfs.mem_info_gtt_total")
+    shared_used = _within(size(tree, f"{path}/mem_info_gtt_used", "sysfs.mem_info_gtt_used"), shared_total)
     return {
         "memory.total_bytes": total,
         "memory.used_bytes": used,
@@ -64,8 +64,6 @@ def _within(used: Reading, total: Reading) -> Reading:
     """More used than there is: a kernel's lost count (radeontop#108: 98 GB on a card of 1 GB)."""
     if isinstance(used.value, int) and isinstance(total.value, int) and used.value > total.value:
         return null("out-of-range", f"{used.provenance.partition(':')[2]} says {used.value} of {total.value}")
-    if isinstance(used.value, int) and used.value < 0:
-        return null("out-of-range", f"{used.provenance.partition(':')[2]} says {used.value}")
     return used
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.collect.sysfs import number
-from gpusnap.reading import Reading
+from gpusnap.collect.sysfs import size
+from gpusnap.reading import Reading, measured, null
 
 if TYPE_CHECKING:
     from gpusnap.host import Host
@@ -73,9 +73,9 @@ def _memory(host: Host, folder: str) -> Reading:
     try:
         properties = _properties(host.sys.read(f"{folder}/mem_banks/0/properties", 4096))
     except OSError:
-        return Reading(None, f"null:not-exposed {source}")
-    size = properties.get("size_in_bytes")
-    return Reading(None, f"null:not-exposed {source}") if size is None else Reading(size, f"measured:{source}")
+        return null("not-exposed", source)
+    total = properties.get("size_in_bytes")
+    return null("not-exposed", source) if total is None else measured(total, source)
 
 
 def charged(host: Host) -> dict[int, dict[str, Reading]]:
@@ -91,7 +91,7 @@ def charged(host: Host) -> dict[int, dict[str, Reading]]:
         except OSError:  # exited meanwhile
             continue
         found[int(pid)] = {
-            name[5:]: number(host.sys, f"{PROCESSES}/{pid}/{name}", "kfd.vram")
+            name[5:]: size(host.sys, f"{PROCESSES}/{pid}/{name}", "kfd.vram")
             for name in names
             if name.startswith("vram_") and name[5:].isdigit()
         }

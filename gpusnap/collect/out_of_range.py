@@ -16,8 +16,11 @@ _PREFIX = "null:out-of-range "
 def warn_out_of_range(facts: AdapterFacts | ProcessFacts, harvest: Harvest, adapter: str) -> None:
     """Move the words of every out-of-range reading, which hold the raw number, into warnings."""
     pid = getattr(facts, "pid", None)
+    told = set()
     for leaf, reading in facts.figures.items():
         if reading.provenance.startswith(_PREFIX):
             words = reading.provenance.removeprefix(_PREFIX)
-            harvest.warnings.append(warning("out-of-range", f"{leaf}: {words}", adapter, pid))
+            if words not in told:  # what was reckoned from it is out of range for the same reason
+                harvest.warnings.append(warning("out-of-range", f"{leaf}: {words}", adapter, pid))
+            told.add(words)
             facts.figures[leaf] = null("out-of-range")

@@ -34,6 +34,8 @@ _REASONS = {
     errno.ENXIO: "device-lost",
     errno.ETIMEDOUT: "timeout",
 }
+# Spellings of the kernel where Python has another or none.
+_NAMES = {errno.EOPNOTSUPP: "EOPNOTSUPP", 524: "ENOTSUPP"}
 
 
 def why(error: OSError, source: str, special: Mapping[int, str] | None = None) -> Reading:
@@ -42,7 +44,7 @@ def why(error: OSError, source: str, special: Mapping[int, str] | None = None) -
     reason = (special or {}).get(number) or _REASONS.get(number, "failed")
     if reason == "not-exposed":
         return null(reason, source)
-    return null(reason, f"{source}: {errno.errorcode.get(number, 'ENOTSUPP' if number == 524 else number)}")
+    return null(reason, f"{source}: {_NAMES.get(number) or errno.errorcode.get(number, number)}")
 
 
 def text(tree: Tree, path: str, limit: int = 4096) -> str | None:
@@ -71,8 +73,16 @@ def number(
     if value is None:
         return unknown_format(source, raw)
     if abs(value) >= MAX_INTEGER:
-        return null("out-of-range", f"{source}: {value}"[:80])
+        return null("out-of-range", f"{source} says {value}"[:80])
     return measured(value if scale is None else tidy(value * scale), source)
+
+
+def size(tree: Tree, path: str, source: str) -> Reading:
+    """A number of bytes: never below 0."""
+    reading = number(tree, path, source)
+    if isinstance(reading.value, int) and reading.value < 0:
+        return null("out-of-range", f"{source} says {reading.value}")
+    return reading
 
 
 def integer(raw: bytes) -> int | None:
