@@ -73,9 +73,7 @@ def test_a_screen_without_a_render_node_is_no_adapter(tmp_path: Path) -> None:
 def test_a_machine_without_any_card_is_a_valid_empty_answer(tmp_path: Path) -> None:
     document = snapshot(host_of(tmp_path, ""))
     assert (document["adapters"], document["processes"]) == ([], [])
-    assert {b["name"]: b["status"] for b in document["backends"]} == dict.fromkeys(
-        ("nvml", "amdgpu", "intel", "drm", "pci"), "absent"
-    )
+    assert {b["status"] for b in document["backends"]} == {"absent"}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Public reports on AMD, Intel and DRM tools, on the kept machines that show their case.
 
-`report_NNN` numbers the reports on tools of all vendors, `drm_NN` those on DRM tools; each docstring names its public
-thread. What is not here stands in the test of its part under the same number.
+`report_NNN` numbers the reports on tools of all vendors, `drm_NN` those on DRM tools; each docstring names its
+public thread. What is not here stands in the test of its part under the same number.
 """
 
 from __future__ import annotations
