@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.cli import exits
 from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
-from gpusnap.cli.snapping import SnapRequest, exit_code, take
+from gpusnap.cli.snapping import SnapRequest, exit_code, open_collector, sample, say_backends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,14 +72,17 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
     from gpusnap.explain.subject import choose
     from gpusnap.llm.aside import NOTHING
 
-    document, collector = take(request.snap)
+    host = request.snap.machine.open()
+    collector = open_collector(host, request.snap.options)
+    document = sample(collector)
+    if request.snap.verbose:
+        say_backends(document)
     chosen = choose(wish, document)
     if request.output_format == "openmetrics":
         _write_metrics([document])
     elif request.output_format in PICTURES:
         _show(request, _of_samples(request, iter([document]), wish, None))
     else:
-        host = request.snap.machine.open()
         explained = explain_snapshot(
             document,
             chosen,
@@ -116,8 +119,8 @@ def _samples(source: str, skips: Skips, request: ExplainRequest) -> Iterator[Sna
     if split_argument(source)[1] is not None:
         yield load_snapshot(source, strict_lines=request.strict_lines).doc
         return
-    for sample in iter_samples(source, skips, strict_lines=request.strict_lines):
-        yield sample.doc
+    for one in iter_samples(source, skips, strict_lines=request.strict_lines):
+        yield one.doc
 
 
 def _of_samples(request: ExplainRequest, samples: Iterator[Snapshot], wish: Wish, source: str | None) -> Explained:

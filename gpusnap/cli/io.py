@@ -38,11 +38,11 @@ def die_of_broken_pipes() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-def write_out(data: bytes, output: str | None = None) -> None:
+def write_out(data: bytes, output: str | None = None, *, mode: int = 0o640) -> None:
     """To standard output, or whole to a file: a temporary one beside it, then renamed.
 
     A file is never truncated before its successor is complete; a new one is 0640 less the umask, since command
-    lines are private. What can't be written ends the command with one line.
+    lines are private, unless `mode` says otherwise. What can't be written ends the command with one line.
     """
     try:
         if output is None or output == "-":
@@ -54,7 +54,7 @@ def write_out(data: bytes, output: str | None = None) -> None:
             with open(output, "wb") as stream:
                 stream.write(data)
         else:
-            _replace(output, data)
+            _replace(output, data, mode)
     except BrokenPipeError:
         # Windows, or a parent that ignores SIGPIPE.
         leave(exits.BROKEN_PIPE)
@@ -64,11 +64,11 @@ def write_out(data: bytes, output: str | None = None) -> None:
         raise CommandError(f"{name}: {fault.strerror or fault}", exits.NOTHING_COLLECTED) from fault
 
 
-def _replace(path: str, data: bytes) -> None:
+def _replace(path: str, data: bytes, mode: int) -> None:
     target = os.path.realpath(path)
     temporary = f"{target}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    fd = os.open(temporary, flags, _mode_of(target))
+    fd = os.open(temporary, flags, _mode_of(target, mode))
     try:
         with os.fdopen(fd, "wb") as stream:
             stream.write(data)
@@ -80,11 +80,11 @@ def _replace(path: str, data: bytes) -> None:
         raise
 
 
-def _mode_of(path: str) -> int:
+def _mode_of(path: str, new: int) -> int:
     try:
         return os.stat(path).st_mode & 0o777
     except OSError:
-        return 0o640
+        return new
 
 
 def leave(code: int) -> NoReturn:

@@ -38,6 +38,12 @@ def command(
             "--save-raw", metavar="DIR", help="Keep what was read, without what is private, for --replay."
         ),
     ] = None,
+    output_format: Annotated[
+        str, typer.Option("--format", metavar="json|prometheus", help="JSON, or text for node_exporter.")
+    ] = "json",
+    per_pid: Annotated[
+        bool, typer.Option("--per-pid", help="With --format prometheus: series by process too, the largest 200.")
+    ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a snapshot.")] = False,
     replay: o.Replay = None,
     procfs: o.Procfs = None,
@@ -67,5 +73,7 @@ def command(
         require_gpu=require_gpu,
         verbose=verbose,
         save_raw=save_raw,
+        output_format=o.one_of("--format", output_format, ("json", "prometheus")),
+        per_pid=per_pid,
     )
     raise typer.Exit(snap(request))

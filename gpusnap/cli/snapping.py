@@ -66,6 +66,8 @@ class SnapRequest:
         require_gpu: bool = False,
         verbose: bool = False,
         save_raw: str | None = None,
+        output_format: str = "json",
+        per_pid: bool = False,
     ) -> None:
         self.options = options or CollectOptions()
         self.machine = machine or Machine()
@@ -74,6 +76,8 @@ class SnapRequest:
         self.require_gpu = require_gpu
         self.verbose = verbose
         self.save_raw = save_raw
+        self.output_format = output_format
+        self.per_pid = per_pid
 
 
 def take(request: SnapRequest) -> tuple[Snapshot, Collector]:
@@ -135,11 +139,19 @@ def _write_raw(host: SavingHost, folder: str) -> None:
 
 
 def snap(request: SnapRequest) -> int:
-    from gpusnap.codec import dumps
-
+    if request.per_pid and request.output_format != "prometheus":
+        raise CommandError("--per-pid is for --format prometheus: JSON holds every process already")
     document, collector = take(request)
-    pretty = request.output in (None, "-") and sys.stdout.isatty()
-    write_out(dumps(document, indent=pretty) + b"\n", request.output)
+    if request.output_format == "prometheus":
+        from gpusnap.render.prometheus import prometheus_text
+
+        # node_exporter reads it as another user, and no command line stands in it.
+        write_out(prometheus_text(document, per_pid=request.per_pid).encode(), request.output, mode=0o644)
+    else:
+        from gpusnap.codec import dumps
+
+        pretty = request.output in (None, "-") and sys.stdout.isatty()
+        write_out(dumps(document, indent=pretty) + b"\n", request.output)
     code = exit_code(document, request)
     if collector.hangs:
         leave(code)

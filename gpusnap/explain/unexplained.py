@@ -82,19 +82,19 @@ def causes(view: CardView) -> list[Cause]:
         row for row in view.rows if row["name"] is None and _why_nameless(view, row) == "other-pid-namespace"
     ]
     gone = [row for row in view.rows if _why_nameless(view, row) == "exited"]
+    held = suspects(view)
+    if held:
+        found.append(
+            Cause(
+                f"unlisted holders: pids {pid_list(holder['pid'] for holder in held)} have the device file open",
+            )
+        )
     if host["container"] is True and not view.rows:
         found.append(
             Cause(
                 "gpusnap runs inside a container, and the list is filtered to its own processes",
                 "The host sees the rest, or share its PID namespace: docker run --pid=host; in Kubernetes "
                 "`hostPID: true`.",
-            )
-        )
-    held = suspects(view)
-    if held:
-        found.append(
-            Cause(
-                f"unlisted holders: pids {pid_list(holder['pid'] for holder in held)} have the device file open",
             )
         )
     if gone:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.rows import program, rows_of
@@ -12,6 +11,7 @@ from gpusnap.render.explain_process import process_lines
 from gpusnap.render.explain_recording import recording_lines
 from gpusnap.render.table import render_table
 from gpusnap.render.units import format_bytes
+from gpusnap.render.wrapped import filled
 
 if TYPE_CHECKING:
     from gpusnap.explain.explanation import Explained
@@ -28,7 +28,7 @@ def explain_lines(
 ) -> list[str]:
     """Text; `width` None (a pipe) leaves every sentence on one line."""
     document = explained.document
-    lines = [*_filled(document["answer"], width, ""), ""]
+    lines = [*filled(document["answer"], width, ""), ""]
     if explained.history is not None:
         lines += [*recording_lines(explained, width), ""]
     elif document["subject"]["kind"] == "process":
@@ -84,16 +84,16 @@ def finding_lines(finding: Finding, width: int | None, *, colour: bool = False) 
     head = f"  {mark} {code:<{_CODE_WIDTH}} "
     indent = " " * (4 + _CODE_WIDTH + 1)
     if len(code) > _CODE_WIDTH:
-        lines = [f"  {mark} {code}", *_filled(finding["title"], width, indent)]
+        lines = [f"  {mark} {code}", *filled(finding["title"], width, indent)]
     else:
-        title = _filled(finding["title"], width, indent)
+        title = filled(finding["title"], width, indent)
         lines = [head + title[0].lstrip(), *title[1:]]
     if colour:
         lines[0] = f"\x1b[{_COLOURS[finding['severity']]}m{lines[0]}\x1b[0m"
     for said in finding["evidence"]:
-        lines += _filled(said, width, indent)
+        lines += filled(said, width, indent)
     for said in finding["advice"]:
-        lines += _filled(said, width, indent + "  ", first=indent + "→ ")
+        lines += filled(said, width, indent + "  ", first=indent + "→ ")
     return lines
 
 
@@ -101,7 +101,7 @@ def source_lines(figures: list[Figure], width: int | None) -> list[str]:
     """The six layers, each with the figures that rest on it."""
     lines = ["Where the numbers come from, the surest first:"]
     for number, (title, own) in enumerate(by_layer(figures), start=1):
-        lines += _filled(title, width, "     ", first=f"  {number}  ")
+        lines += filled(title, width, "     ", first=f"  {number}  ")
         cells = [[figure["field"], shown(figure), figure["says"]] for figure in own]
         lines += render_table(["figure", "value", "source"], cells, "lrl", width=width, flex=2, indent="     ")
     return lines
@@ -117,16 +117,3 @@ def shown(figure: Figure) -> str:
     units = {"percent": " %", "celsius": " °C", "watts": " W", "joules": " J", "mhz": " MHz", "tokens": " tokens"}
     number = f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
     return number + units.get(figure["unit"], "")
-
-
-def _filled(text: str, width: int | None, indent: str, *, first: str | None = None) -> list[str]:
-    if width is None or width <= len(indent) + 20:
-        return [(first if first is not None else indent) + text]
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=first if first is not None else indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

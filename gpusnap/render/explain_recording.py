@@ -10,6 +10,7 @@ from gpusnap.render.card import title
 from gpusnap.render.sparkline import sparkline
 from gpusnap.render.table import render_table
 from gpusnap.render.units import format_bytes, format_pair_in_one_unit
+from gpusnap.render.wrapped import filled
 
 if TYPE_CHECKING:
     from gpusnap.explain.explanation import Explained
@@ -26,7 +27,7 @@ def recording_lines(explained: Explained, width: int | None) -> list[str]:
     history = explained.history
     if history is None or history.timeline.first is None or history.timeline.last is None:
         return []
-    lines = ["  " + frame(history)]
+    lines = filled(frame(history), width, "  ")
     columns = max(8, min(SPARK_WIDTH, (width if width is not None else 120) - 60))
     cards = {one.adapter: one for one in explained.judged if one.pid is None}
     for where, one in cards.items():
@@ -45,9 +46,10 @@ def _card(history: History, where: str, one: Judged, columns: int) -> list[str]:
     drawn = sparkline(points, start, end, columns, floor=0.0, top=top)
     said = format_pair_in_one_unit(one.series.first, one.series.last)
     minima, peaks = one.verdict.minima, one.verdict.peaks
+    lines = [f"    used   {drawn}   {said}"]
     if minima is not None and peaks is not None:
-        said += f"   minima {_numbers(minima)}, peaks {_numbers(peaks)}"
-    lines = [f"    used   {drawn}   {said}", *_load(points, track, start, end, columns)]
+        lines.append(f"           minima {_numbers(minima)}, peaks {_numbers(peaks)}")
+    lines += _load(points, track, start, end, columns)
     return [*lines, f"    {one.verdict.word}: {one.verdict.why}"]
 
 

@@ -29,7 +29,8 @@ def find(view: CardView) -> Iterator[Found]:
     if not holders:
         return
     orphans = [holder["pid"] for holder in holders if _parent_is_gone(view, holder)]
-    title = f"{count_of(len(holders), 'process', 'processes')} not listed by the driver hold the card open"
+    noun = count_of(len(holders), "process", "processes")
+    title = f"{noun} not listed by the driver {'holds' if len(holders) == 1 else 'hold'} the card open"
     if orphans:
         title += f", {len(orphans)} of them orphaned"
     names = sorted({holder["name"] or "?" for holder in holders})
