@@ -1,7 +1,8 @@
 """A machine that was kept in a folder: the tests' machines and what `--save-raw` wrote.
 
 `tree.txt` holds the trees `proc`, `sys` and `root`; `captured_tree.py` tells its form. Beside it: `machine.json`
-(clocks, names), `nvml.json`, `commands.json`, `ioctls.json`, `perf.json`, `http.json`; any may be missing.
+(clocks, names), `nvml.json`, `raw.json`, `commands.json`, `ioctls.json`, `perf.json`, `http.json`; any may be
+missing. What `NAME.2.json` holds is laid over at the second sample.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class CapturedHost:
         self._ioctls = self._json("ioctls.json")
         self._http = self._json("http.json")
         self._perf = self._json("perf.json")
+        self._raw = self._json("raw.json")
         self._wall = float(self._machine.get("wall_time", 1_796_040_000.0))
         self._uptime = float(self._machine.get("uptime", 86_400.0))
         self.platform: str = self._machine.get("platform", "linux")
@@ -151,6 +153,23 @@ class CapturedHost:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), asked)
         return HttpReply(int(answer.get("status", 200)), data)
 
+    def raw(self, source: str, *args: object) -> Any:
+        """`raw.json`: {"footprint 4711": {...} | {"errno": "ESRCH"} | {"unsupported": "why"}}."""
+        key = " ".join([source, *map(str, args)])
+        self.opened.append(f"raw/{key}")
+        if key not in self._raw:
+            if source in ("process", "footprint"):
+                raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+            raise Unsupported(f"no such answer was kept: {key}")
+        answer = self._raw[key]
+        if isinstance(answer, dict):
+            if "errno" in answer:
+                number = getattr(errno, answer["errno"])
+                raise OSError(number, os.strerror(number))
+            if "unsupported" in answer:
+                raise Unsupported(answer["unsupported"])
+        return answer
+
     def exists(self, path: str) -> bool:
         if path in self._machine.get("existing", ()):
             return True
@@ -199,6 +218,8 @@ class CapturedHost:
         path = self.folder / f"tree.{self.step}.txt"
         if path.exists():
             self.overlay(parse_archive(path.read_bytes()))
+        self._raw = {**self._raw, **self._json(f"raw.{self.step}.json")}
+        self._commands = {**self._commands, **self._json(f"commands.{self.step}.json")}
         later = self._json(f"nvml.{self.step}.json")
         if later:
             self.nvml_answers = {**self.nvml_answers, **later}

@@ -7,7 +7,7 @@ package opens `/proc` or `/sys`, loads a driver library, starts a command or rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,6 +148,14 @@ class Host(Protocol):
 
     def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
         """A command without a shell; OSError when it can't start, TimeoutError when it took too long."""
+
+    def raw(self, source: str, *args: object) -> Any:
+        """What a library of this platform answered, as plain JSON values (each `live_*.py` says its form):
+
+        `dcmi` (Huawei's libdcmi.so), `pdh` and `adapters` (Windows counters and graphics adapters), `boot` (when
+        Windows started), `process PID` (psutil), `footprint PID` (a Mac's task ledger). Unsupported: this platform
+        has no such thing, or its library is not there; OSError: it refused.
+        """
 
     def exists(self, path: str) -> bool:
         """Whether a device node or other absolute path is there, without opening it (`/dev/dxg`)."""

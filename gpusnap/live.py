@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpusnap.host import READ_LIMIT, CommandResult, Stat, Unsupported
 
@@ -108,6 +108,7 @@ class LiveHost:
         self.platform = self._platform()
         self._nvml: Nvml | None = None
         self._users: dict[int, str | None] = {}
+        self._raw_state: dict[str, object] = {}
 
     def _platform(self) -> str:
         if sys.platform == "win32":
@@ -152,6 +153,11 @@ class LiveHost:
         from gpusnap.live_http import http_get
 
         return http_get(address, port, path, headers, timeout, limit)
+
+    def raw(self, source: str, *args: object) -> Any:
+        from gpusnap.live_raw import ask
+
+        return ask(self._raw_state, source, *args)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

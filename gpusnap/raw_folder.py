@@ -42,9 +42,13 @@ def write_raw(host: SavingHost, folder: str, redact: Redact) -> None:
         _write(folder, f"tree{suffix}.txt", _archive(layer, redact, private))
         if host.nvml_asked:
             answers: dict[str, object] = {"version": host.nvml_version, "init": host.nvml_init}
-            kept = {**answers, "calls": layer.nvml}
-            _write(folder, f"nvml{suffix}.json", private.data(dumps(kept, indent=True)))
-    for name in ("commands", "ioctls", "http"):
+            answers["calls"] = layer.nvml
+            _write(folder, f"nvml{suffix}.json", private.data(dumps(answers, indent=True)))
+        for name in ("raw", "commands"):
+            kept = {key: _redacted_json(value, redact) for key, value in getattr(layer, name).items()}
+            if kept:
+                _write(folder, f"{name}{suffix}.json", private.data(dumps(kept, indent=True)))
+    for name in ("ioctls", "http"):
         merged: dict[str, object] = {}
         for layer in host.layers:
             merged |= getattr(layer, name)
@@ -114,6 +118,10 @@ def _redacted_json(value: object, redact: Redact) -> object:
         return _redacted_text(value, redact)
     if isinstance(value, dict):
         return {key: _redacted_json(item, redact) for key, item in value.items()}
+    if isinstance(value, list):
+        if value and all(isinstance(item, str) for item in value):  # a command line
+            return redact(value)
+        return [_redacted_json(item, redact) for item in value]
     return value
 
 

@@ -7,10 +7,10 @@ becomes `tree.txt` and `nvml.json`, the next `tree.2.txt` and `nvml.2.json`.
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpusnap.captured_tree import Entry
-from gpusnap.host import READ_LIMIT, CommandResult, HttpReply, NvmlError, NvmlUnavailable, Stat
+from gpusnap.host import READ_LIMIT, CommandResult, HttpReply, NvmlError, NvmlUnavailable, Stat, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +28,7 @@ class Layer:
         # None: was there in the layer before, and is gone.
         self.entries: dict[str, Entry | None] = {}
         self.nvml: dict[str, object] = {}
+        self.raw: dict[str, object] = {}
         self.commands: dict[str, object] = {}
         self.ioctls: dict[str, object] = {}
         self.http: dict[str, object] = {}
@@ -295,6 +296,19 @@ class SavingHost:
             raise
         self.layer.http[asked] = {"status": reply.status, "body": reply.body.decode("utf-8", "replace")}
         return reply
+
+    def raw(self, source: str, *args: object) -> Any:
+        key = " ".join([source, *map(str, args)])
+        try:
+            answer = self._inner.raw(source, *args)
+        except Unsupported as missing:
+            self.layer.raw[key] = {"unsupported": str(missing)}
+            raise
+        except OSError as error:
+            self.layer.raw[key] = {"errno": errno.errorcode.get(error.errno or errno.EIO, "EIO")}
+            raise
+        self.layer.raw[key] = answer
+        return answer
 
     def exists(self, path: str) -> bool:
         found = self._inner.exists(path)

@@ -117,9 +117,7 @@ def idle_but_full() -> Iterator[Snapshot]:
             busy=rng.randrange(70, 100),
             model="NVIDIA A100-SXM4-80GB",
         )
-        idle_card = adapter(
-            7, total=80 * GIB, used=73 * GIB, busy=0, model="NVIDIA A100-SXM4-80GB"
-        )
+        idle_card = adapter(7, total=80 * GIB, used=73 * GIB, busy=0, model="NVIDIA A100-SXM4-80GB")
         rows = [process(31_000, 60 * GIB, on=6, name="python", user="alice", cmdline=["python", "train.py"])]
         rows += [
             process(

@@ -45,11 +45,15 @@ class NpuProcess(NamedTuple):
 
 
 class Report(NamedTuple):
-    """`processes` is None where npu-smi printed no process table: not the same as none running."""
+    """`listed` are the cards of which the process table says anything, if only that nothing runs there.
+
+    Without a table it is empty: not the same as none running.
+    """
 
     version: str | None
     chips: list[Chip]
-    processes: list[NpuProcess] | None
+    processes: list[NpuProcess]
+    listed: frozenset[int]
 
 
 class UnknownLayout(ValueError):
@@ -58,6 +62,13 @@ class UnknownLayout(ValueError):
 
 def parse_info(text: str) -> Report:
     """The output of `npu-smi info`."""
+    try:
+        return _parse_info(text)
+    except (ValueError, IndexError) as wrong:
+        raise UnknownLayout(_last_line(text)) from wrong
+
+
+def _parse_info(text: str) -> Report:
     rows = [_cells(line) for line in text.splitlines() if line.lstrip().startswith("|")]
     version = next((_version(row[0]) for row in rows if row[0].startswith("npu-smi")), None)
     header = next((row for row in rows if row[0].split()[:1] == ["Chip"]), None)
@@ -66,9 +77,9 @@ def parse_info(text: str) -> Report:
     table_start = next((i for i, row in enumerate(rows) if _is_process_header(row)), None)
     device_rows = rows[:table_start]
     chips = _chips(device_rows[device_rows.index(header) + 1 :], header)
-    if table_start is None:
-        return Report(version, chips, None)
-    return Report(version, chips, _processes(rows[table_start + 1 :]))
+    table = [] if table_start is None else rows[table_start + 1 :]
+    processes = _processes(table)
+    return Report(version, chips, processes, frozenset(_quiet(table) | {row.card for row in processes}))
 
 
 def _cells(line: str) -> list[str]:
@@ -140,11 +151,24 @@ def _processes(rows: list[list[str]]) -> list[NpuProcess]:
     return found
 
 
+def _quiet(rows: list[list[str]]) -> set[int]:
+    """Cards of which the table says "No running processes found in NPU 3"."""
+    words = [row[0].split() for row in rows if row[0].startswith("No running processes found in NPU")]
+    return {int(line[-1]) for line in words if line[-1].isdigit()}
+
+
 def parse_proc_mem(text: str, card: int, chip: int | None = None) -> list[NpuProcess] | None:
     """`npu-smi info -t proc-mem`; None for a text that is neither a list nor "No process in device.".
 
     Without `-c` each chip's block ends with its `Chip ID` line.
     """
+    try:
+        return _parse_proc_mem(text, card, chip)
+    except ValueError:
+        return None
+
+
+def _parse_proc_mem(text: str, card: int, chip: int | None) -> list[NpuProcess] | None:
     pending: list[tuple[int, str, int]] = []
     found: list[NpuProcess] = []
     seen = False
