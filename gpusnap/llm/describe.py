@@ -85,10 +85,14 @@ class Describer:
 
     def aside(self, pid: int) -> Aside:
         """What `explain` says of a process beside the last sample's document."""
-        from gpusnap.llm.aside import NOTHING, aside_of
+        from gpusnap.llm.aside import NOTHING
 
         evidence = self.evidence.get(pid)
-        return NOTHING if evidence is None else aside_of(evidence, self._rows[pid])
+        if evidence is None:
+            return NOTHING
+        from gpusnap.llm.asides import aside_of
+
+        return aside_of(evidence, self._rows[pid], self._host.wall_time())
 
     def _unknowable(self, row: GpuRow) -> Reading | None:
         """A row of which nothing may be read: not asked for, another namespace's pid, a process that is gone."""

@@ -73,6 +73,12 @@ def _add(
     file = _look(files, path, how, descriptor)
     if file is None:
         return
+    if file.deleted:
+        # The settings name the path, and this is what was loaded from it; another file may have the name by now.
+        for named in [other for other in found.values() if other.path == file.path and not other.deleted]:
+            role, named.role = role or named.role, ""
+            if named.tree is None:
+                del found[named.identity]
     known = found.setdefault(file.identity, file)
     known.role = known.role or role
     if how == "mapped" and not known.deleted:

@@ -22,6 +22,10 @@ _INDENT = "  "
 _LABEL = 8
 _BAR = 24
 _MOST = 400
+_TORCH = (
+    "one figure: context, PyTorch's allocator (tensors and its cache of freed blocks), libraries; how much of "
+    "it is allocated can't be seen from outside"
+)
 _PARTS = (
     ("weights_bytes", "weights"),
     ("kv_cache_bytes", "KV cache"),
@@ -43,6 +47,8 @@ def process_lines(
             where = _card(document, row) if len(rows) > 1 else ""
             lines += _labelled("split", _split(document, row, row["llm"], aside, where))
     lines += _labelled("context", _context(document, rows, explanation["context"]))
+    if rows[0]["llm"] is None and "pytorch" in (rows[0]["runtimes"] or ()):
+        lines += _labelled("split", [_TORCH])
     lines += _labelled("more", _extras(explanation, aside))
     return lines + _labelled("says", list(aside.says))
 

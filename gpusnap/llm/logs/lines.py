@@ -34,7 +34,7 @@ _PREFIXES = (
     re.compile(r"(?:srv|cmn|que|slot|spc) +"),
     # vLLM, SGLang, containerd
     re.compile(r"\((?:[\w ]{1,64} )?(?:rank=\d+ )?pid=(?P<pid>\d{1,10})\) "),
-    re.compile(r"(?:INFO|WARNING|ERROR|DEBUG)(?: \d\d-\d\d \d\d:\d\d:\d\d)? \[[^\]]{1,128}\] "),
+    re.compile(r"(?:INFO|WARNING|ERROR|DEBUG)(?: \d\d-\d\d \d\d:\d\d:\d\d)? \[?[\w./-]{1,128}:\d{1,6}\] "),
     re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?P<rank>(?: (?:TP|DP|PP|EP)\d{1,4}){0,4})\] "),
     re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]{0,10}(?:Z|[+-]\d\d:?\d\d)? (?:stdout F |stderr F )?"),
 )

@@ -82,3 +82,45 @@ def qwen3_14b() -> bytes:
         "qwen3", name="Qwen3 14B", layers=40, width=5120, heads=40, kv_heads=8, head=128, feed_forward=17408,
         vocabulary=151936, context=40960, kind=Q4_K, tied=False, qk_norm=True,
     )  # fmt: skip
+
+
+def gemma3_4b() -> bytes:
+    """Gemma 3 4B: 34 layers of which every sixth sees the whole context, a window of 1,024, 4 KV heads of 256."""
+    return dense(
+        "gemma3", name="Gemma 3 4B", layers=34, width=2560, heads=8, kv_heads=4, head=256, feed_forward=10240,
+        vocabulary=262144, context=131072, kind=Q4_K, tied=True, embedding_kind=Q6_K,
+        more=[value_pair("gemma3.attention.sliding_window", 1024)],
+    )  # fmt: skip
+
+
+def llama_70b() -> bytes:
+    """Llama 3.3 70B: 80 layers of 8 KV heads of 128: 320 KiB a token."""
+    return dense(
+        "llama", name="Llama 3.3 70B", layers=80, width=8192, heads=64, kv_heads=8, head=128, feed_forward=28672,
+        vocabulary=128256, context=262144, kind=Q4_K, tied=False,
+    )  # fmt: skip
+
+
+def granite_hybrid() -> bytes:
+    """Granite 4 H Tiny: 40 layers, of which 4 attend (4 KV heads of 128) and 36 keep a state (Mamba 2)."""
+    layers, attending = 40, (5, 15, 25, 35)
+    heads = [4 if layer in attending else 0 for layer in range(layers)]
+    values: dict[str, int | str | list[int] | list[bool]] = {
+        "block_count": layers,
+        "context_length": 131072,
+        "embedding_length": 1536,
+        "attention.head_count": 12,
+        "attention.head_count_kv": heads,
+        "attention.key_length": 128,
+        "attention.value_length": 128,
+        "ssm.conv_kernel": 4,
+        "ssm.inner_size": 3072,
+        "ssm.state_size": 128,
+        "ssm.group_count": 1,
+        "ssm.time_step_rank": 48,
+    }
+    pairs = [text_pair("general.architecture", "granitehybrid"), text_pair("general.name", "Granite 4 H Tiny")]
+    pairs += [value_pair(f"granitehybrid.{key}", value) for key, value in values.items()]
+    tensors = [tensor("token_embd.weight", (1536, 100352), Q8_0)]
+    tensors += [tensor(f"blk.{layer}.ffn_down_exps.weight", (512, 1536, 64), Q8_0) for layer in range(layers)]
+    return gguf_file(pairs, tensors)
