@@ -39,7 +39,7 @@ THROTTLE_REASONS = {
 HARDWARE_SLOWDOWNS = frozenset({"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"})
 
 
-def memory(nvml: Nvml, device: str) -> Figures:
+def memory(nvml: Nvml, device: str, warn: Warn) -> Figures:
     """total/used/free/reserved in bytes.
 
     The second call counts the driver's reservation apart; drivers before R510 lack it, and the first call's
@@ -60,19 +60,19 @@ def memory(nvml: Nvml, device: str) -> Figures:
     source = source_of(function)
     total = sizes["total"]
     figures = {
-        f"memory.{name}_bytes": _size(sizes.get(name), total, source) for name in ("used", "free", "reserved")
+        f"memory.{name}_bytes": _size(name, sizes.get(name), total, source, warn)
+        for name in ("used", "free", "reserved")
     }
-    figures["memory.total_bytes"] = _size(total, total, source)
+    figures["memory.total_bytes"] = _size("total", total, total, source, warn)
     return figures
 
 
-def _size(value: int | None, total: int, source: str) -> Reading:
+def _size(name: str, value: int | None, total: int, source: str, warn: Warn) -> Reading:
     if value is None:
         return null("not-exposed", "the driver has no second memory call")
-    if value in _SENTINELS:
+    if value in _SENTINELS or value > total:
+        warn(f"{source} {name}", value)
         return null("out-of-range")
-    if value > total:
-        return null("out-of-range", f"{value} of {total}")
     return measured(value, source)
 
 
@@ -126,7 +126,7 @@ def sensors(nvml: Nvml, device: str, warn: Warn) -> Figures:
         ),
         "clocks.graphics_mhz": in_range(ask(nvml, "nvmlDeviceGetClockInfo", device, _GRAPHICS), 0, 20_000, warn),
         "clocks.memory_mhz": in_range(ask(nvml, "nvmlDeviceGetClockInfo", device, _MEMORY_CLOCK), 0, 50_000, warn),
-        "clocks.throttle_reasons": _throttle_reasons(nvml, device),
+        "clocks.throttle_reasons": _throttle_reasons(nvml, device, warn),
     }
 
 
@@ -134,16 +134,16 @@ def _thousandth(answer: object) -> object:
     return cast("int", answer) / 1000
 
 
-def _throttle_reasons(nvml: Nvml, device: str) -> Reading:
+def _throttle_reasons(nvml: Nvml, device: str, warn: Warn) -> Reading:
     """R535 renamed the call; older drivers know only the old name."""
-    reading = ask(nvml, "nvmlDeviceGetCurrentClocksEventReasons", device, convert=_reason_names)
-    if reading.provenance.startswith("null:not-exposed"):
-        reading = ask(nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", device, convert=_reason_names)
-    return reading
+    mask = ask(nvml, "nvmlDeviceGetCurrentClocksEventReasons", device)
+    if mask.provenance.startswith("null:not-exposed"):
+        mask = ask(nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", device)
+    mask = _no_sentinel(mask, warn)
+    return mask if mask.value is None else Reading(_reason_names(cast("int", mask.value)), mask.provenance)
 
 
-def _reason_names(answer: object) -> object:
-    mask = cast("int", answer)
+def _reason_names(mask: int) -> list[str]:
     known = [name for bit, name in THROTTLE_REASONS.items() if mask & bit]
     unknown = mask & ~sum(THROTTLE_REASONS)
     return [*known, f"unknown_{unknown:#x}"] if unknown else known
@@ -171,28 +171,42 @@ def _kilobytes(answer: object) -> object:
     return cast("int", answer) * 1000
 
 
-def ecc(nvml: Nvml, device: str) -> Figures:
+def ecc(nvml: Nvml, device: str, warn: Warn) -> Figures:
     """Volatile counters restart with the driver; aggregate ones keep repaired errors for the card's life."""
     figures = {"ecc.enabled": ask(nvml, "nvmlDeviceGetEccMode", device, convert=lambda a: bool(_first(a)))}
     for kind, name in ((0, "corrected"), (1, "uncorrected")):
         for counter, span in ((0, "volatile"), (1, "aggregate")):
             count = ask(nvml, "nvmlDeviceGetTotalEccErrors", device, kind, counter)
-            figures[f"ecc.{name}_{span}"] = _no_sentinel(count)
+            figures[f"ecc.{name}_{span}"] = _no_sentinel(count, warn)
     figures["ecc.retired_pages"] = _retired_pages(nvml, device)
     rows = ask(nvml, "nvmlDeviceGetRemappedRows", device)
     if rows.value is None:
         for leaf in ("remapped_rows", "remap_pending", "remap_failed"):
             figures[f"ecc.{leaf}"] = rows
         return figures
-    corrected, uncorrected, pending, failed = cast("list[int]", rows.value)
-    figures["ecc.remapped_rows"] = Reading(corrected + uncorrected, rows.provenance)
-    figures["ecc.remap_pending"] = Reading(bool(pending), rows.provenance)
-    figures["ecc.remap_failed"] = Reading(bool(failed), rows.provenance)
+    parts = [_no_sentinel(Reading(part, rows.provenance), warn) for part in cast("list[int]", rows.value)]
+    corrected, uncorrected, pending, failed = parts
+    figures["ecc.remapped_rows"] = _sum(corrected, uncorrected)
+    figures["ecc.remap_pending"] = _flag(pending)
+    figures["ecc.remap_failed"] = _flag(failed)
     return figures
 
 
-def _no_sentinel(reading: Reading) -> Reading:
-    return null("out-of-range") if reading.value in _SENTINELS else reading
+def _no_sentinel(reading: Reading, warn: Warn) -> Reading:
+    if reading.value not in _SENTINELS:
+        return reading
+    warn(reading.provenance.split(":", 1)[-1], reading.value)
+    return null("out-of-range")
+
+
+def _sum(one: Reading, other: Reading) -> Reading:
+    if one.value is None or other.value is None:
+        return one if one.value is None else other
+    return Reading(cast("int", one.value) + cast("int", other.value), one.provenance)
+
+
+def _flag(reading: Reading) -> Reading:
+    return reading if reading.value is None else Reading(reading.value != 0, reading.provenance)
 
 
 def _retired_pages(nvml: Nvml, device: str) -> Reading:

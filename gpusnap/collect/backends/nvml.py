@@ -94,8 +94,9 @@ class NvmlBackend:
         """A mismatch names both versions: the kernel module's and the library's (gpustat#147)."""
         module = driver_version(self._host)
         detail = missing.detail
-        if missing.library is not None:
-            detail += f"; library {missing.library.rpartition('libnvidia-ml.so.')[2]}"
+        version = (missing.library or "").rpartition("libnvidia-ml.so.")[2]
+        if "." in version:  # the real file's name ends in the driver's version; a bare `.so.1` says nothing
+            detail += f"; library {version}"
         if module is not None:
             detail += f"; kernel module {module}"
             if missing.code == 18:
@@ -127,7 +128,8 @@ class NvmlBackend:
 
     def _card(self, nvml: Nvml, device: str, index: int, files: list[CardFile], harvest: Harvest) -> None:
         identity = self._identify(nvml, device, index, files)
-        facts = AdapterFacts(str(identity["pci_address"] or identity["id"]))
+        address = identity["pci_address"]
+        facts = AdapterFacts(str(identity["id"] if isinstance(address, Reading) else address))
         facts.identity.update(identity)
         self._figures(nvml, device, facts, harvest)
         harvest.adapters.append(facts)
@@ -152,7 +154,7 @@ class NvmlBackend:
             "model": model,
             "kind": "discrete",
             "uuid": uuid,
-            "pci_address": address.value,
+            "pci_address": address if address.value is None else address.value,
             "driver": "nvidia",
             "driver_version": self._driver,
         }
@@ -165,11 +167,11 @@ class NvmlBackend:
             harvest.warnings.append(_out_of_range(facts, what, raw))
 
         figures = facts.figures
-        figures.update(nvml_device.memory(nvml, device))
+        figures.update(nvml_device.memory(nvml, device, warn))
         figures.update(nvml_device.load(nvml, device, warn))
         figures.update(nvml_device.sensors(nvml, device, warn))
         figures.update(nvml_device.pcie(nvml, device, self._options.window > 0, warn))
-        figures.update(nvml_device.ecc(nvml, device))
+        figures.update(nvml_device.ecc(nvml, device, warn))
         facts.identity = dict(facts.identity)
         facts.identity["health"] = nvml_device.health(figures)
         facts.identity["power_state"] = "active"

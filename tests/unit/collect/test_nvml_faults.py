@@ -31,6 +31,7 @@ PID = 4_190_000
 
 COSTS = {
     "nvmlDeviceGetName": {"model"},
+    "nvmlDeviceGetPciInfo_v3": {"pci_address"},
     "nvmlDeviceGetUtilizationRates": {"load.gpu_percent", "load.memory_bandwidth_percent"},
     "nvmlDeviceGetEncoderUtilization": {"load.engines_percent.video_encode"},
     "nvmlDeviceGetDecoderUtilization": {"load.engines_percent.video_decode"},
@@ -246,6 +247,10 @@ def test_all_ones_are_never_a_figure(tmp_path: Path) -> None:
         "clock.0": "clocks.graphics_mhz",
         "pcie.width": "pcie.width",
         "ecc.corrected.volatile": "ecc.corrected_volatile",
+        "clocks.reasons": "clocks.throttle_reasons",
+        "remapped.uncorrected": "ecc.remapped_rows",
+        "remapped.pending": "ecc.remap_pending",
+        "remapped.failed": "ecc.remap_failed",
     }
     card = full_card()
     card.figures |= dict.fromkeys(sentinels, UNAVAILABLE)
@@ -254,6 +259,18 @@ def test_all_ones_are_never_a_figure(tmp_path: Path) -> None:
     found = flat(document)
     wrong = {leaf: found[leaf] for leaf in sentinels.values() if found[leaf] != (None, "null:out-of-range")}
     assert not wrong
+    assert found["health"][0] == "ok"
+    # One warning for each keeps the raw number: a row may hold several.
+    warned = [note for note in document["warnings"] if note["code"] == "out-of-range"]
+    assert len(warned) == len(sentinels)
+
+
+def test_a_library_without_a_version_in_its_name_is_not_called_version_1(tmp_path: Path) -> None:
+    machine = Scenario([Card()])
+    machine.fail("nvmlInit", 18)
+    (document,) = snaps(tmp_path, [machine])
+    row = next(row for row in document["backends"] if row["name"] == "nvml")
+    assert row["detail"] == "NVML_ERROR_LIB_RM_VERSION_MISMATCH"
 
 
 def test_partitions_are_adapters_and_their_parent_keeps_no_account(tmp_path: Path) -> None:
