@@ -116,6 +116,8 @@ class ProcessTable:
         here = "container" if self._sees_host_pids is False else "unknown"
         if pid_space == "here":
             return self._null_row(row, here) if isinstance(row, Reading) else row
+        if self._host.platform == "wsl":  # Windows' number, or another guest's (nvitop#49, wslg#919)
+            return self._null_row(null("other-pid-namespace", "WSL"), "unknown")
         believed = not isinstance(row, Reading) and self._believes(pid, holds_gpu_file)
         if isinstance(row, Reading) or believed is False:
             return self._null_row(null("other-pid-namespace"), "host")

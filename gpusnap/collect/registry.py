@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # name of the module in `backends/`, class, platforms on which it can find anything
 BACKENDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("nvml", "NvmlBackend", ("linux", "wsl", "windows")),
+    ("wsl", "WslBackend", ("wsl",)),
     ("amdgpu", "AmdgpuBackend", ("linux",)),
     ("intel", "IntelBackend", ("linux",)),
     ("drm", "DrmBackend", ("linux",)),

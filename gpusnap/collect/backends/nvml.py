@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from gpusnap.collect import nvml_device
+from gpusnap.collect import nvml_wsl as wsl
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row, warning
 from gpusnap.collect.nvml_ask import ask
 from gpusnap.collect.nvml_kernel import CardFile, card_files, driver_version, system_memory
@@ -133,6 +134,8 @@ class NvmlBackend:
         facts.identity.update(identity)
         self._figures(nvml, device, facts, harvest)
         harvest.adapters.append(facts)
+        if self._host.platform == "wsl":
+            wsl.note_scope(facts, harvest)
         partitions = self._partitions(nvml, device, facts, harvest)
         self._processes(nvml, device, facts, harvest, partitions)
 
@@ -201,6 +204,8 @@ class NvmlBackend:
             return
         found = self._list(nvml, device, facts, harvest)
         facts.processes_listed = found.listed
+        if self._host.platform == "wsl":
+            wsl.bound_list(facts, bool(found.rows))
         if not isinstance(found.listed, str) and found.listed.provenance.startswith("null:unknown-format"):
             text = f"NVML struct mismatch (driver {self._driver}, binding {nvml.version})"
             facts.processes_listed = null("unknown-format", text)

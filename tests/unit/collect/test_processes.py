@@ -242,8 +242,9 @@ def test_a_foreign_procfs_is_the_hosts_if_pid_1_or_kthreadd_says_so(
 
 def test_wsl_trusts_no_number_across_the_border(tmp_path: Path) -> None:
     machine = host(tmp_path, INITIAL + process(79, "init"), platform="wsl")
-    facts = table(machine).facts(79, "driver", says(False))
-    assert facts["name"].provenance == "null:other-pid-namespace"
+    facts = table(machine).facts(79, "driver", no_question)
+    assert facts["name"].provenance == "null:other-pid-namespace WSL"
+    assert facts["pid_namespace"].value == "unknown"
 
 
 def test_under_a_foreign_procfs_names_come_from_its_own_user_table(tmp_path: Path) -> None:
