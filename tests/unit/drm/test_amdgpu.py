@@ -133,7 +133,7 @@ def test_what_is_no_number_is_no_figure(tmp_path: Path, text: str) -> None:
 
 
 def _file(content: bytes) -> Any:
-    from gpusnap.captured import Entry
+    from gpusnap.captured_tree import Entry
 
     return Entry(data=content)
 

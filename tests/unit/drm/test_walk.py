@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusnap.captured import CapturedTree
+from gpusnap.captured_tree import CapturedTree
 from gpusnap.collect.drm_walk import walk
 from tests.unit.drm.kit import (
     BASE,
