@@ -106,6 +106,9 @@ class DeviceFiles:
     def _by_sysfs(self, file: str) -> str | None:
         """`/dev/dri/renderD128` -> the PCI function that its node hangs from, else its card's number."""
         kind, node = ("drm", file[9:]) if file.startswith("/dev/dri/") else ("accel", file[11:])
+        partition = f"amdgpu-index:{node.removeprefix('renderD')}"
+        if partition in self._keys:
+            return partition
         try:
             parts = self._host.sys.readlink(f"class/{kind}/{node}").split("/")
         except OSError:

@@ -121,7 +121,10 @@ def _open_files(host: Host, pid: int) -> set[str]:
     for number, target in host.proc.links(f"{pid}/fd"):
         if not target.startswith("/dev/"):
             continue
-        if is_gpu_file(target):
+        if target.startswith(("/dev/dri/", "/dev/accel/")):
+            # A container may have given one card's usual name to another: the number tells (homelab-monitor PR247).
+            files.add(_renamed(host, f"{pid}/fd/{number}") or target)
+        elif is_gpu_file(target):
             files.add(target)
         elif not target.startswith(_OTHER_NODES, 5):
             renamed = _renamed(host, f"{pid}/fd/{number}")
