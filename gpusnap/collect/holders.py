@@ -122,7 +122,7 @@ def _open_files(host: Host, pid: int) -> set[str]:
         if not target.startswith("/dev/"):
             continue
         if target.startswith(("/dev/dri/", "/dev/accel/")):
-            # A container may have given one card's usual name to another: the number tells (homelab-monitor PR247).
+            # A container may give one card's usual name to another: the number tells (homelab-monitor PR247).
             files.add(_renamed(host, f"{pid}/fd/{number}") or target)
         elif is_gpu_file(target):
             files.add(target)
