@@ -42,12 +42,12 @@ class Sources:
 
     def differing(self, before: Row, after: Row) -> frozenset[str]:
         """Leaves that come from another source, or are null for another reason, on the other side."""
-        key = (cast("int", before["provenance"]), cast("int", after["provenance"]))
-        found = self._differing.get(key)
+        key = (before["provenance"], after["provenance"])
+        found = self._differing.get(key)  # type: ignore[arg-type]
         if found is None:
             old, new = self.before(before), self.after(after)
             found = frozenset(leaf for leaf in old.keys() | new.keys() if _differs(old.get(leaf), new.get(leaf)))
-            self._differing[key] = found
+            self._differing[key] = found  # type: ignore[index]
         return found
 
     def changed(self) -> list[tuple[str, str, str]]:
@@ -77,12 +77,14 @@ class Differ:
         return self._changes(before, after, leaves.ADAPTER)
 
     def _changes(self, before: Row, after: Row, compared: leaves.Compared) -> dict[str, Change]:
-        found = [leaf for leaf in compared.plain if before[leaf] != after[leaf]]
-        for group, names in compared.groups:
-            old, new = value_at(before, group), value_at(after, group)
-            if old != new:
-                found += [f"{group}.{name}" for name in names if _inner(old, name) != _inner(new, name)]
         resourced = self.sources.differing(before, after)
+        olds, news = compared.values_of(before), compared.values_of(after)
+        if olds == news and not resourced:
+            return {}
+        found = []
+        for key, old, new in zip(compared.keys, olds, news, strict=True):
+            if old != new:
+                found += _differing_leaves(key, before, after, compared)
         if resourced:
             found = sorted({*found, *(resourced & compared.order.keys())}, key=compared.order.__getitem__)
         if not found:
@@ -106,6 +108,17 @@ class Differ:
     def _restarted(self, delta: Number) -> bool:
         """A counter that only grows restarted if it fell while time went on, or if the machine booted."""
         return self._other_boot or (delta > 0 if self._backwards else delta < 0)
+
+
+def _differing_leaves(key: str, before: Row, after: Row, compared: leaves.Compared) -> list[str]:
+    """The key itself, or the leaves inside the object that it holds."""
+    if key not in compared.groups:
+        return [key]
+    found = []
+    for group, names in compared.groups[key]:
+        old, new = value_at(before, group), value_at(after, group)
+        found += [f"{group}.{name}" for name in names if _inner(old, name) != _inner(new, name)]
+    return found
 
 
 def lone_changes(row: Row, sources: Mapping[str, str], wanted: Sequence[str], appeared: bool) -> dict[str, Change]:

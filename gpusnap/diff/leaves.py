@@ -7,7 +7,13 @@ Identity (pid, start stamp, uuid, index) is what rows are matched by and is not 
 
 from __future__ import annotations
 
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
 from gpusnap import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 VRAM = "vram_bytes"
 USED = "memory.used_bytes"
@@ -17,14 +23,21 @@ PROCESS_MEMORY = ("vram_bytes", "spill_bytes", "paged_bytes", "vram_shared_bytes
 
 
 class Compared:
-    """The leaves of one kind of row, in the order in which changes are listed."""
+    """The leaves of one kind of row, in the order in which changes are listed.
 
-    __slots__ = ("groups", "order", "plain")
+    `keys` are a row's own keys and `values_of` takes their values, all at once, since most rows of two samples are
+    alike. `groups` says which leaves an object under a key has: {"load": (("load", ("gpu_percent", ..)), ..)}.
+    """
+
+    __slots__ = ("groups", "keys", "order", "values_of")
 
     def __init__(self, plain: tuple[str, ...], groups: dict[str, tuple[str, ...]]) -> None:
-        self.plain = plain
-        # Objects (or null in their place) whose leaves are compared one by one.
-        self.groups = tuple(groups.items())
+        self.groups: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
+        for group, names in groups.items():
+            key = group.partition(".")[0]
+            self.groups[key] = (*self.groups.get(key, ()), (group, names))
+        self.keys = (*plain, *self.groups)
+        self.values_of: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(*self.keys)
         inner = (f"{group}.{name}" for group, names in groups.items() for name in names)
         self.order = {leaf: rank for rank, leaf in enumerate((*plain, *inner))}
 
