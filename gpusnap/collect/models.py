@@ -46,4 +46,5 @@ def _row(adapter: AdapterFacts, facts: ProcessFacts) -> GpuRow:
 
 
 def _text(value: object) -> str | None:
-    return None if value is None or isinstance(value, Reading) else str(value)
+    plain = value.value if isinstance(value, Reading) else value
+    return None if plain is None else str(plain)

@@ -49,10 +49,12 @@ def _name(evidence: Evidence) -> str | None:
     workload, file = evidence.workload, evidence.model
     if workload.model_name:
         return workload.model_name
-    if workload.hf_model:
+    if workload.hf_model and workload.sources.get("hf_model") != "environ":
         return workload.hf_model
     if file is None:
         return None
+    if file.how == "environ":
+        return evidence.header.name if evidence.header is not None else None
     stem = file.path.rpartition("/")[2]
     if stem.startswith("sha256-"):
         return evidence.header.name if evidence.header is not None else stem[:19]
@@ -83,5 +85,7 @@ def _size(file: ModelFile | None, header: Header | None) -> Reading:
 
 
 def _path(file: ModelFile) -> Reading:
+    if file.how == "environ":
+        return null("none", "it is named by the environment, whose values are not printed")
     path = file.path + (" (deleted)" if file.deleted else "")
     return inferred(clean(path), file.how)

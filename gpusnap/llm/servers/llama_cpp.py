@@ -78,7 +78,7 @@ def read_flags(workload: Workload, flags: Flags, *, slots: bool = True) -> Workl
     put = workload.put
     put("model", flags.text("-m", "--model", env="LLAMA_ARG_MODEL"))
     put("hf_model", flags.text("-hf", "-hfr", "--hf-repo", env="LLAMA_ARG_HF_REPO"))
-    put("model_name", flags.text("-a", "--alias", env="LLAMA_ARG_ALIAS"))
+    put("model_name", flags.text("-a", "--alias"))  # not LLAMA_ARG_ALIAS: the environment's values are not printed
     put("mmproj", flags.text("-mm", "--mmproj", env="LLAMA_ARG_MMPROJ"))
     put("draft", flags.text("-md", "--model-draft", "--spec-draft-model", env="LLAMA_ARG_SPEC_DRAFT_MODEL"))
     for lora in (flags.text("--lora"), flags.text("--lora-scaled")):
