@@ -56,9 +56,14 @@ def find_gguf(files: ProcessFiles, wanted: str, environ: Mapping[str, str]) -> s
         prefix = repository.replace("/", "_").lower() + "_"
         paths += [f"{old}/{name}" for name in _list(files, old) if name.lower().startswith(prefix)]
     fitting = [path for path in paths if _fits(path.rpartition("/")[2].lower(), quant.lower())]
-    first_parts = [path for path in fitting if "-of-" not in path or "-00001-of-" in path]
+    first_parts = [path for path in fitting if _is_first(path.rpartition("/")[2])]
     names = {path.rpartition("/")[2].lower() for path in first_parts}
     return first_parts[0] if len(names) == 1 else None
+
+
+def _is_first(name: str) -> bool:
+    """Not one of the later parts of a split model."""
+    return "-of-" not in name or "-00001-of-" in name
 
 
 def _fits(name: str, quant: str) -> bool:

@@ -167,9 +167,9 @@ def _take_creating(reader: Reader, _found: re.Match[str], _tag: str) -> None:
     reader.creating = True
 
 
-def _take_server(reader: Reader, _found: re.Match[str], tag: str) -> None:
+def _take_server(reader: Reader, found: re.Match[str], tag: str) -> None:
     reader.draft_next = False
-    reader.start(tag, None)
+    reader.start(tag, found[1])
 
 
 def _take_draft(reader: Reader, _found: re.Match[str], _tag: str) -> None:

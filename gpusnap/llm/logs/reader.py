@@ -11,6 +11,12 @@ from __future__ import annotations
 from gpusnap.llm.logs.load import Cache, Context, Load, Model
 
 
+def _is_announced(load: Load) -> bool:
+    """Nothing but a start was said so far: `starting llama-server`, `loading model`."""
+    bare = all(not model.buffers and model.offloaded is None for model in load.models)
+    return len(load.models) == 1 and bare and not load.contexts and not load.failed
+
+
 class Reader:
     """The state between lines; `loads` grows, the last one is the open one."""
 
@@ -38,6 +44,8 @@ class Reader:
         if self.draft_next and current.models:
             current.models.append(Model(path, "draft"))
             self.draft_next = False
+        elif _is_announced(current):
+            current.models[-1].path = path or current.models[-1].path
         elif current.models or current.contexts:
             fresh = Load(tag)
             fresh.devices, fresh.build = current.devices, current.build
