@@ -48,6 +48,7 @@ bench: $(READY) ## Measure costs beside the peers, in one run
 	$(BIN)/python -m tests.bench
 
 integration: $(READY) ## Run the tests against real third-party programs
+	sh tests/integration/setup_programs.sh $(BIN)/python
 	$(BIN)/python -m tests.integration.setup_real
 	$(BIN)/python -m pytest -q tests/integration
 
