@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 EXAMPLE := examples/machines/rtx4080-desktop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint type golden bench integration wheel-test clean
+.PHONY: help demo test lint type golden bench integration integration-server wheel-test clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,7 +50,12 @@ bench: $(READY) ## Measure costs beside the peers, in one run
 integration: $(READY) ## Run the tests against real third-party programs
 	sh tests/integration/setup_programs.sh $(BIN)/python
 	$(BIN)/python -m tests.integration.setup_real
-	$(BIN)/python -m pytest -q tests/integration
+	$(BIN)/python -m pytest -q tests/integration --ignore=tests/integration/server
+
+integration-server: $(READY) ## Build a real llama-server (CPU, tens of minutes) and explain it end to end
+	$(BIN)/python -m tests.integration.setup_real
+	$(BIN)/python -m tests.integration.server.build
+	$(BIN)/python -m pytest -q tests/integration/server
 
 wheel-test: ## Install the wheel bare into a fresh venv and run every command
 	rm -rf build/wheel && mkdir -p build/wheel

@@ -24,11 +24,11 @@ META = "Meta()"  # -sm tensor: one line with each card's share
 _NO_CARD = null("ambiguous", "the log's devices can't be told apart")
 
 
-def from_load(load: Load, rows: Sequence[GpuRow]) -> list[Parts] | None:
-    """For each row its parts; None where the load put nothing on a card."""
+def from_load(load: Load, rows: Sequence[GpuRow]) -> list[Parts]:
+    """For each row its parts; a load that is all in system memory has put 0 bytes on its cards."""
     cards = load.by_device()
     if not cards:
-        return None
+        return [_parts({}, reported) for _ in rows]
     if set(cards) == {META}:
         return [_parts(cards[META], reported) for _ in rows]
     names = sorted(cards, key=_device_order)

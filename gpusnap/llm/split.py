@@ -56,9 +56,9 @@ def _shares(
         none = null("none", "its children load the models")
         return [Parts(none, none, none, none, none) for _ in rows]
     computed_parts = header_parts.from_header(evidence, rows, header_of)
-    logged = log_parts.from_load(evidence.load, rows) if evidence.load is not None else None
-    if logged is None:
+    if evidence.load is None:
         return computed_parts
+    logged = log_parts.from_load(evidence.load, rows)
     for mine, theirs in zip(computed_parts, logged, strict=True):
         for name in ("weights", "kv", "compute"):
             if getattr(theirs, name).value is not None:

@@ -40,7 +40,7 @@ def llm_of(machine: Machine, adapter: int = 0, **options: Any) -> tuple[dict[str
     document = machine.snapshot(**options)
     row = row_of(document, 10, adapter)
     assert row["llm"] is not None
-    return dict(row["llm"]), sources_of(document, row)  # type: ignore[arg-type]
+    return dict(row["llm"]), sources_of(document, row)
 
 
 def test_all_layers_are_inferred_where_everything_fits(tmp_path: Path) -> None:
@@ -232,11 +232,26 @@ sched_reserve:      CUDA0 compute buffer size =     5.00 MiB
     assert sources["llm.weights_bytes"] == "computed:gguf -ngl 99"
 
 
+def test_a_load_in_system_memory_has_put_nothing_on_the_card(tmp_path: Path) -> None:
+    log = b"""load_tensors:   CPU_Mapped model buffer size =   604.15 MiB
+llama_kv_cache:        CPU KV buffer size =   448.00 MiB
+sched_reserve:        CPU compute buffer size =    30.00 MiB
+"""
+    llm, sources = llm_of(serve(tmp_path, "-c", "4096", "-np", "1", "-ngl", "99", log=log, held={0: 300 * MIB}))
+    assert facts(llm, "weights_bytes", "kv_cache_bytes", "compute_bytes", "overhead_bytes") == {
+        "weights_bytes": 0,
+        "kv_cache_bytes": 0,
+        "compute_bytes": 0,
+        "overhead_bytes": 300 * MIB,
+    }
+    assert sources["llm.weights_bytes"] == "reported:log"
+
+
 def test_an_engine_without_a_cache_has_one_of_zero(tmp_path: Path) -> None:
     from tests.unit.llm.gguf_files import model_bytes, tensor
 
     values = {"block_count": 12, "attention.head_count": 12, "embedding_length": 384, "context_length": 512}
-    data = model_bytes("bert", values, [tensor("token_embd.weight", (384, 30522), 1)])  # type: ignore[arg-type]
+    data = model_bytes("bert", values, [tensor("token_embd.weight", (384, 30522), 1)])
     llm, sources = llm_of(serve(tmp_path, "-c", "512", "-ngl", "99", "--embedding", data=data))
     assert llm["kv_cache_bytes"] == 0
     assert sources["llm.kv_cache_bytes"].startswith("computed:")
