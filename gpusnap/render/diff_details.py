@@ -29,14 +29,17 @@ _NOTABLE_REST = 16 * MIB
 
 def card_details(card: CardDiff) -> list[str]:
     """`health: ok → lost`, `index: 0 → 1`, ECC that grew."""
-    lines = []
-    if card.card["index_changed"] and card.old is not None and card.new is not None:
+    lines: list[str] = []
+    if card.old is None or card.new is None:
+        return lines
+    if card.card["index_changed"]:
         lines.append(f"index: {card.old['index']} → {card.new['index']} (matched by {card.card['matched_by']})")
     for leaf, change in card.card["changes"].items():
-        if leaf in _OF_CARD or leaf.startswith(_OF_CARD_GROUPS):
+        in_heading = card.is_unified and leaf == "memory.shared_used_bytes"
+        if not in_heading and (leaf in _OF_CARD or leaf.startswith(_OF_CARD_GROUPS)):
             lines.append(f"{leaf}: {in_words(leaf, change)}")
     used = card.card["changes"].get("memory.used_bytes")
-    if used is not None and card.card["status"] in ("matched", "lost") and _changed_source(used):
+    if used is not None and _changed_source(used):
         lines.append(f"used: counted by {used['before_provenance']} before, by {used['after_provenance']} after")
     return lines
 
@@ -48,6 +51,8 @@ def process_details(card: CardDiff) -> Iterator[str]:
             continue
         parts = []
         for leaf, change in row["changes"].items():
+            if card.is_unified and leaf == "spill_bytes":
+                continue  # it is in the table
             unknown = leaf == "vram_bytes" and change["delta"] is None
             if unknown or leaf in _OF_PROCESS or leaf.startswith(_OF_PROCESS_GROUPS):
                 parts.append(f"{leaf.removesuffix('_bytes')} {in_words(leaf, change)}")

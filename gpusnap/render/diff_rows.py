@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gpusnap.render.program import program_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gpusnap.model import Adapter, AdapterDiff, Diff, Process, ProcessDiff, Snapshot
 
@@ -59,6 +59,9 @@ class CardDiff:
         self.id = card["after_id"] or card["before_id"] or ""
         self.old = _card(before, card["before_id"])
         self.new = _card(after, card["after_id"])
+        self.parent = _card(before if self.new is None else after, self.either["parent"])
+        self.has_partitions = any(row["parent"] == self.id for row in (*before["adapters"], *after["adapters"]))
+        self.is_unified = self.either["memory"]["kind"] == "unified"
         self.rows = [row for row in result["processes"] if row["adapter"] == self.id]
         self.rest = next((item for item in result["unattributed"] if item["adapter"] == self.id), None)
         self._old_rows = _rows(before, card["before_id"])
@@ -67,7 +70,12 @@ class CardDiff:
 
     @property
     def used(self) -> tuple[int | None, int | None]:
-        return _used(self.old), _used(self.new)
+        """On unified memory with what it uses of the system's, since that is where its processes' memory is."""
+        leaves = ("used_bytes", "shared_used_bytes") if self.is_unified else ("used_bytes",)
+        old, new = (
+            _known_sum(card["memory"] if card is not None else None, leaves) for card in (self.old, self.new)
+        )
+        return old, new
 
     @property
     def delta(self) -> int | None:
@@ -91,24 +99,42 @@ class CardDiff:
     def _lines(self) -> list[Line]:
         """Process lines, biggest change first; an unknown pid that is on both sides is one line."""
         known = [row for row in self.rows if row["status"] != "unknown"]
-        found = [_line(row["status"], *self.pair_of(row)) for row in known]
+        found = [self._line(row["status"], *self.pair_of(row)) for row in known]
         claimed = {(row["pid"], row["start_ticks"]) for row in known}
         old, new = (
             {key[0]: row for key, row in rows.items() if key not in claimed}
             for rows in (self._old_rows, self._new_rows)
         )
         pids = {row["pid"] for row in self.rows if row["status"] == "unknown"}
-        found += [_line("unknown", old.get(pid), new.get(pid)) for pid in sorted(pids)]
+        found += [self._line("unknown", old.get(pid), new.get(pid)) for pid in sorted(pids)]
         return sorted(found, key=lambda line: (-line.weight, _RANK.get(line.status, len(_RANK))))
 
     def account_lines(self) -> list[Line]:
-        """What belongs to no row: shared, reserved inside used, unattributed."""
-        lines = []
+        """What belongs to no row: shared, reserved inside used, unattributed.
+
+        None where the account is of another memory than the lines: on unified memory, and of a card whose memory
+        stands on its partitions.
+        """
+        lines: list[Line] = []
+        if self.is_unified or self.has_partitions or self.old is None or self.new is None:
+            return lines
         for name, leaf in (("shared", "shared_bytes"), ("reserved", "reserved_bytes"), ("unattributed", None)):
             old, new = (_account(card, leaf or "unattributed_bytes") for card in (self.old, self.new))
             if leaf is None or old or new:
-                lines.append(Line(name, "", "", "", old, new, self.old is not None, self.new is not None))
+                lines.append(Line(name, "", "", "", old, new))
         return lines
+
+    def _line(self, status: str, old: Process | None, new: Process | None) -> Line:
+        row = new or old
+        if row is None:
+            return Line(status, ABSENT, ABSENT, ABSENT, None, None)
+        pid = str(row["pid"])
+        if status == "replaced" and old is not None:
+            pid = f"{old['pid']} → {pid}"
+        leaves = ("vram_bytes", "spill_bytes") if self.is_unified else ("vram_bytes",)
+        before, after = _known_sum(old, leaves), _known_sum(new, leaves)
+        there = (old is not None, new is not None)
+        return Line(status, pid, row["user"] or ABSENT, program_of(row) or ABSENT, before, after, *there)
 
 
 def collapse(lines: Iterable[Line], min_bytes: int) -> tuple[list[Line], list[Line]]:
@@ -143,25 +169,6 @@ def _sum(name: str, lines: list[Line]) -> Line:
     return Line(name, "", "", words, before if known else None, after if known else None)
 
 
-def _line(status: str, old: Process | None, new: Process | None) -> Line:
-    row = new or old
-    if row is None:
-        return Line(status, ABSENT, ABSENT, ABSENT, None, None)
-    pid = str(row["pid"])
-    if status == "replaced" and old is not None:
-        pid = f"{old['pid']} → {pid}"
-    return Line(
-        status,
-        pid,
-        row["user"] or ABSENT,
-        program_of(row) or ABSENT,
-        None if old is None else old["vram_bytes"],
-        None if new is None else new["vram_bytes"],
-        old is not None,
-        new is not None,
-    )
-
-
 def _card(doc: Snapshot, identity: str | None) -> Adapter | None:
     return next((card for card in doc["adapters"] if card["id"] == identity), None)
 
@@ -171,8 +178,10 @@ def _rows(doc: Snapshot, identity: str | None) -> dict[tuple[int, int | None], P
     return {(row["pid"], row["start_ticks"]): row for row in rows}
 
 
-def _used(card: Adapter | None) -> int | None:
-    return None if card is None else card["memory"]["used_bytes"]
+def _known_sum(values: Mapping[str, object] | None, leaves: tuple[str, ...]) -> int | None:
+    """Of what was measured; None where nothing was."""
+    known = [value for leaf in leaves if values is not None and isinstance(value := values[leaf], int)]
+    return sum(known) if known else None
 
 
 def _account(card: Adapter | None, leaf: str) -> int | None:

@@ -20,8 +20,7 @@ USER, PROGRAM = 2, 3
 def table_of(card: CardDiff, min_bytes: int) -> list[list[str]]:
     """Cells of the lines of one card; the first is the biggest change."""
     shown, sums = collapse(card.lines, min_bytes)
-    account = card.account_lines() if card.old is not None and card.new is not None else []
-    lines = [*shown, *sums, *account]
+    lines = [*shown, *sums, *card.account_lines()]
     unit = unit_of(lines)
     old, new = round_two_columns(
         [line.before or 0 for line in lines],

@@ -78,9 +78,12 @@ def heading(card: CardDiff) -> str:
     status = card.card["status"]
     if status != "matched":
         return f"{title(card)}   {status}"
+    of = " of unified memory" if card.is_unified else ""
+    if card.used == (None, None):
+        return f"{title(card)}   {'unified memory' if card.is_unified else 'used unknown'}"
     if card.delta == 0:
-        return f"{title(card)}   {format_bytes(card.used[1])} used, as before"
-    return f"{title(card)}   used {format_pair_in_one_unit(*card.used)}"
+        return f"{title(card)}   {format_bytes(card.used[1])}{of} used, as before"
+    return f"{title(card)}   used {format_pair_in_one_unit(*card.used)}{of}"
 
 
 def said_of(card: CardDiff, width: int | None) -> list[str]:

@@ -17,7 +17,7 @@ from gpusnap.render.units import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpusnap.model import Diff
+    from gpusnap.model import Adapter, Diff
     from gpusnap.render.diff_rows import CardDiff
 
 _NAMED = 3
@@ -59,21 +59,28 @@ def has_changed(card: CardDiff) -> bool:
 
 
 def title(card: CardDiff) -> str:
-    """`GPU 0  NVIDIA GeForce RTX 4080 SUPER`, as `ps` calls it."""
+    """`GPU 0  NVIDIA GeForce RTX 4080 SUPER`, as `ps` calls it; a partition behind its card."""
     from gpusnap.render.card import title as title_of_row
 
-    return title_of_row(card.either).strip()
+    own = title_of_row(card.either).strip()
+    return own if card.parent is None else f"{title_of_row(card.parent).strip()}, {own.removeprefix('└ ')}"
 
 
 def short_name(card: CardDiff, *, alone: bool) -> str:
-    """`RTX 4080 SUPER`; with its number where there are several."""
-    row = card.either
+    """`RTX 4080 SUPER`; with its number where there are several; `GPU 0 (1g.5gb 3)` for a partition."""
+    row, parent = card.either, card.parent
+    if parent is not None:
+        from gpusnap.render.card import title as title_of_row
+
+        return f"{_number(parent)} ({title_of_row(row).strip().removeprefix('└ ')})"
     model = row["model"] or card.card["model"] or row["vendor"]
     for word in _VENDOR_WORDS:
         model = model.removeprefix(word)
-    if alone or row["index"] is None:
-        return model
-    return f"{'NPU' if row['kind'] == 'npu' else 'GPU'} {row['index']} ({model})"
+    return model if alone or row["index"] is None else f"{_number(row)} ({model})"
+
+
+def _number(row: Adapter) -> str:
+    return f"{'NPU' if row['kind'] == 'npu' else 'GPU'} {row['index']}"
 
 
 def _sentence(result: Diff, card: CardDiff, *, alone: bool) -> str:
@@ -82,6 +89,8 @@ def _sentence(result: Diff, card: CardDiff, *, alone: bool) -> str:
     if status != "matched":
         return f"{name} {_fate(card)}."
     old, new = card.used
+    if old is None and new is None:
+        return f"{name}: changed{_when(result)}{_who(card, None)}."
     if card.delta is None:
         return f"{name}: used {format_pair_in_one_unit(old, new)}{_when(result)}{_who(card, None)}."
     if card.delta == 0:
@@ -159,7 +168,7 @@ def _short_change(card: CardDiff) -> str:
     if card.card["status"] != "matched":
         return f"{name} {_fate(card)}"
     if card.delta is None:
-        return f"{name} {format_pair_in_one_unit(*card.used)}"
+        return f"{name} {'changed' if card.used == (None, None) else format_pair_in_one_unit(*card.used)}"
     return f"{name} {format_delta(card.delta)}" if card.delta else f"{name} (same size, other processes)"
 
 

@@ -247,3 +247,46 @@ def test_columns_add_up_to_what_the_card_uses(pairs: list[tuple[int, int]], rest
 @pytest.mark.parametrize("width", [20, 40, 79, 200])
 def test_every_width_is_kept(width: int) -> None:
     shown(desktop(25, [FIREFOX]), desktop(116, [GROWN, SERVER], 250), width=width)
+
+
+def unified(used: int | str, rows: list[Row]) -> Snapshot:
+    """A laptop's chip: no memory of its own, what it uses stands in the system's."""
+    card = adapter(
+        0, total="null:unified-memory", used="null:unified-memory", model="Apple M4 Pro", vendor="apple"
+    )
+    card["memory"]["kind"] = "unified"
+    card["shared_clients"] = None
+    card["memory"]["shared_used_bytes"] = used if isinstance(used, int) else None
+    return snapshot([card], rows)
+
+
+def test_on_unified_memory_the_table_is_about_what_processes_hold_of_the_systems() -> None:
+    def row(spill: int) -> Row:
+        return process(501, "null:unified-memory", name="llama-server", leaves={"spill_bytes": spill})
+
+    lines = shown(unified(gib(30), [row(gib(20))]), unified(gib(120), [row(gib(110))]))
+    assert lines[0] == "Apple M4 Pro: +9.0 GiB in 0 s (3.0 → 12.0 GiB): llama-server took 9.0."
+    assert lines[2] == "GPU 0  Apple M4 Pro   used 3.0 → 12.0 GiB of unified memory"
+    assert [line.split()[0] for line in lines[4:]] == ["changed"]
+    assert lines[4].endswith("2.0 GiB  11.0 GiB  +9.0 GiB")
+    lines = shown(unified("null:not-supported", [row(gib(20))]), unified("null:not-supported", [row(gib(110))]))
+    assert lines[0] == "Apple M4 Pro: changed in 0 s: llama-server took 9.0."
+    assert lines[2] == "GPU 0  Apple M4 Pro   unified memory"
+
+
+def test_a_partition_is_named_behind_its_card() -> None:
+    whole = adapter(0, used="null:no-permission", listed="null:partitioned", model="NVIDIA A100-SXM4-40GB")
+
+    def part(used: int) -> Row:
+        row = adapter(3, used=used, total=5 * GIB, model="NVIDIA A100-SXM4-40GB MIG 1g.5gb")
+        row.update(kind="partition", parent=whole["id"])
+        row["partition"] = {"gpu_instance": 3, "compute_instance": 0, "profile": "1g.5gb"}
+        return row
+
+    old, new = part(GIB), part(2 * GIB)
+    lines = shown(
+        snapshot([whole, old], [process(5, GIB, on=old)]), snapshot([whole, new], [process(5, 2 * GIB, on=new)])
+    )
+    assert lines[0] == "GPU 0 (1g.5gb 3): +1.0 GiB in 0 s (1.0 → 2.0 GiB): python took 1.0."
+    assert lines[2] == "GPU 0  NVIDIA A100-SXM4-40GB, 1g.5gb 3   used 1.0 → 2.0 GiB"
+    assert lines[-1] == "Unchanged: GPU 0 (A100-SXM4-40GB)."

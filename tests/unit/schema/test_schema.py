@@ -34,7 +34,7 @@ def document() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", schema.NAMES)
 def test_the_checked_in_file_is_what_the_types_generate(name: str) -> None:
-    assert schema.text(name) == generate(name), "run `make schema`"
+    assert schema.text(name) == generate(name), "run `make golden`"
 
 
 def test_every_document_has_a_schema() -> None:
