@@ -119,14 +119,16 @@ class Describer:
 
     def _gather(self, row: GpuRow, words: list[str], paths: set[bytes]) -> Evidence | None:
         """None: nothing here speaks of a model; that costs no more than a look at the command line."""
-        from gpusnap.llm.program import Program
-        from gpusnap.llm.servers import recognise
+        from gpusnap.llm.servers import may_be_server, recognise
 
-        if not words:
+        has_model = any(path.endswith((b".gguf", b".gguf (deleted)")) for path in paths)
+        if not words or not (has_model or may_be_server(words)):
             return None
+        from gpusnap.llm.program import Program
+
         program = Program(self._host, row.pid, words)
         found = recognise(program)
-        if found is None and not any(path.endswith((b".gguf", b".gguf (deleted)")) for path in paths):
+        if found is None and not has_model:
             return None
         if self._gatherer is None:
             from gpusnap.llm.evidence import Gatherer

@@ -13,8 +13,6 @@ from gpusnap.llm.files import ProcessFiles
 from gpusnap.llm.gguf_header import GgufError, Header
 from gpusnap.llm.gguf_split import read_model
 from gpusnap.llm.logs import sources
-from gpusnap.llm.logs.lines import memory_lines
-from gpusnap.llm.probe import Silent, find_api
 from gpusnap.llm.workload import Workload
 from gpusnap.reading import Reading, null
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from gpusnap.llm.logs import sglang, vllm
     from gpusnap.llm.logs.load import Load
     from gpusnap.llm.model_files import ModelFile
+    from gpusnap.llm.probe import Silent
     from gpusnap.llm.program import Program
     from gpusnap.llm.servers import Server
 
@@ -113,6 +112,8 @@ class Gatherer:
 
     def ask(self, evidence: Evidence) -> None:
         """The local API, if one of this server's own processes listens; what it said before is forgotten."""
+        from gpusnap.llm.probe import Silent, find_api
+
         program, server, workload = evidence.program, evidence.server, evidence.workload
         if server is None:
             return
@@ -163,6 +164,8 @@ class Gatherer:
                 return
 
     def _take_log(self, evidence: Evidence, log: sources.LogFile, program: Program) -> bool:
+        from gpusnap.llm.logs.lines import memory_lines
+
         lines = memory_lines(log.data)
         server = evidence.workload.server
         if server == "vllm":

@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gpusnap.llm.probe import Api
     from gpusnap.llm.program import Program
     from gpusnap.llm.workload import Workload
@@ -66,10 +68,15 @@ _HINTS = (
 _FIRST_WORDS = 5
 
 
+def may_be_server(words: Sequence[str]) -> bool:
+    """A look at the beginning of argv, so cheap that it is made at every process."""
+    beginning = " ".join(words[:_FIRST_WORDS]).lower()
+    return any(hint in beginning for hint in _HINTS)
+
+
 def recognise(program: Program) -> tuple[Server, Workload] | None:
     """The server that a process belongs to."""
-    beginning = " ".join(program.words[:_FIRST_WORDS]).lower()
-    if not any(hint in beginning for hint in _HINTS):
+    if not may_be_server(program.words):
         return None
     for server in all_servers():
         workload = server.recognise(program)
