@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,24 @@ if TYPE_CHECKING:
     from tests.bench.report import Bench
 
 GIB = 1 << 30
+# `gpusnap snap` as `cli/start.py` runs it, with models or without: the option itself would load typer.
+PLAIN_SNAP = """
+import gc, sys
+from gpusnap.cli.io import leave
+from gpusnap.cli.snapping import SnapRequest, snap
+from gpusnap.collect.options import CollectOptions
+gc.disable()
+leave(snap(SnapRequest(CollectOptions(models=sys.argv[1] == "on"))))
+"""
+# What the kernel alone takes to write the mappings of these processes as text, which is read once a process.
+BARE_MAPS = """
+import os, sys
+for pid in sys.argv[1:]:
+    maps = os.open(f"/proc/{pid}/maps", os.O_RDONLY)
+    while os.read(maps, 1 << 18):
+        pass
+    os.close(maps)
+"""
 
 
 def machine(cards: int, pids: Sequence[int]) -> Scenario:
@@ -71,9 +90,17 @@ def bench_snap_models(bench: Bench) -> None:
     """8 cards, 200 processes of which 20 have 4,000 mappings: models on and off"""
     large = Crowd(20, (built("mappings"), "4000"), announced=True)
     with Crowd(180) as small, large as mapped, tempfile.TemporaryDirectory() as folder:
-        environ = environment(machine(8, [*small, *mapped]).environment(Path(folder)))
-        snap = [*installed("gpusnap"), "snap"]
-        check(snap, environ, 8, 200)
-        commands = {"models on": [*snap, "--models"], "models off": [*snap, "--no-models"]}
-        on, off = bench.side_by_side(commands, environ).values()
+        pids = [*small, *mapped]
+        environ = environment(machine(8, pids).environment(Path(folder)))
+        snap = [sys.executable, "-c", PLAIN_SNAP]
+        check([*snap, "on"], environ, 8, 200)
+        commands = {
+            "models on": [*snap, "on"],
+            "models off": [*snap, "off"],
+            "their maps, read": [sys.executable, "-c", BARE_MAPS, *map(str, pids)],
+            "python": [sys.executable, "-c", "pass"],
+        }
+        on, off, maps, python = bench.side_by_side(commands, environ).values()
+    kernel = maps.cpu_ms - python.cpu_ms
     bench.bound("CPU with models", on.cpu_ms / off.cpu_ms, at_most=1.5)
+    bench.bound("the same, without what the maps take to read", (on.cpu_ms - kernel) / off.cpu_ms, at_most=1.25)
