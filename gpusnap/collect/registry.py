@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # name of the module in `backends/`, which is the backend's, class, platforms on which it can find anything
 BACKENDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("wddm", "WddmBackend", ("windows",)),
     ("nvml", "NvmlBackend", ("linux", "wsl", "windows")),
     ("wsl", "WslBackend", ("wsl",)),
     ("amdgpu", "AmdgpuBackend", ("linux",)),
