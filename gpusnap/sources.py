@@ -123,10 +123,10 @@ def _open(path: str, stdin: BinaryIO | None) -> Iterator[BinaryIO]:
             import sys
 
             stdin = sys.stdin.buffer
-        yield unpacked(stdin)
+        yield unpacked(stdin, STDIN_NAME)
     else:
         with open_source(path, clean(path)) as packed:
-            yield unpacked(packed)
+            yield unpacked(packed, clean(path))
 
 
 def _load_ends(argument: str, *, stdin: BinaryIO | None, strict_lines: bool) -> tuple[Loaded, Loaded]:

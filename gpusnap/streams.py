@@ -95,9 +95,12 @@ class _Zstd(io.RawIOBase):
         return b"".join(parts)
 
 
-def unpacked(stream: BinaryIO) -> BinaryIO:
-    """The stream, unpacked where its first bytes say gzip or zstd."""
-    head = stream.read(4)
+def unpacked(stream: BinaryIO, source: str) -> BinaryIO:
+    """The stream, unpacked where its first bytes say gzip or zstd; DocumentError where it can't be read at all."""
+    try:
+        head = stream.read(4)
+    except OSError as error:
+        raise DocumentError(f"{source}: {_reason(error)}") from None
     whole = io.BufferedReader(_Rejoined(head, stream), 1 << 16)
     if head.startswith(_GZIP):
         import gzip

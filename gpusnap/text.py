@@ -20,12 +20,21 @@ def clean(raw: bytes | str, limit: int = MAX_TEXT) -> str:
         raw = raw.encode("utf-8", "surrogateescape" if _has_only_escapes(raw) else "surrogatepass")
     part = raw[: limit * 8]
     text = part.decode("utf-8", "backslashreplace") if b"\\" not in part else _keep_backslashes(part)
-    if not text.isprintable():
-        text = "".join(map(_printable, text))
+    text = printable(text)
     if len(raw) > limit * 8 or len(text) > limit:
         left_out = len(text) - limit + max(0, len(raw) - limit * 8)
         text = f"{text[:limit]}…+{left_out}"
     return text
+
+
+def printable(text: str) -> str:
+    """The text with whatever moves a cursor or hides as `\\xNN`; backslashes that are there stay as they are."""
+    return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def whole_number(text: str) -> int | None:
+    """What up to 19 ASCII digits say; None for anything else (`\u00b2` is a digit too, and int() refuses it)."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
 def _keep_backslashes(raw: bytes) -> str:

@@ -7,6 +7,8 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from gpusnap.cli import exits
+from gpusnap.cli.standard import write_standard_output
+from gpusnap.text import printable, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +23,11 @@ class CommandError(Exception):
 
 
 def say(message: str) -> None:
-    """One line on standard error; a closed or full standard error is nobody's failure."""
-    line = " ".join(message.splitlines())
+    """One line on standard error; a closed or full standard error is nobody's failure.
+
+    File names and the words of a command line stand in messages: they drive no terminal.
+    """
+    line = printable(" ".join(message.splitlines()))
     try:
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
@@ -44,12 +49,11 @@ def write_out(data: bytes, output: str | None = None, *, mode: int = 0o640) -> N
     A file is never truncated before its successor is complete; a new one is 0640 less the umask, since command
     lines are private, unless `mode` says otherwise. What can't be written ends the command with one line.
     """
+    if output == "":
+        raise CommandError("an output file without a name (an empty variable?)")
     try:
         if output is None or output == "-":
-            sys.stdout.flush()
-            stream = sys.stdout.buffer
-            stream.write(data)
-            stream.flush()
+            write_standard_output(data)
         elif os.path.exists(output) and not os.path.isfile(output):  # /dev/null, a named pipe
             with open(output, "wb") as stream:
                 stream.write(data)
@@ -110,9 +114,9 @@ def wants_colour(when: str, stream_is_terminal: bool, environ: Mapping[str, str]
 
 def terminal_width(environ: Mapping[str, str]) -> int | None:
     """Columns to cut text to; None where standard output is no terminal and COLUMNS does not say."""
-    columns = environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) > 0:
-        return int(columns)
+    columns = whole_number(environ.get("COLUMNS", ""))
+    if columns is not None and columns > 0:
+        return columns
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
     except (OSError, ValueError):

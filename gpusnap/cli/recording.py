@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from gpusnap.cli import exits
 from gpusnap.cli.io import CommandError, die_of_broken_pipes, leave
 from gpusnap.cli.record_watch import Acknowledgements, Failures, Measured, Progress
 from gpusnap.cli.snapping import Machine, open_collector, sample
+from gpusnap.cli.standard import write_standard_output
 from gpusnap.collect.options import CollectOptions
 from gpusnap.record.loop import GivenUp, Recorder, record_series
 from gpusnap.record.signals import Signals
@@ -91,6 +93,10 @@ def _check(request: RecordRequest) -> None:
         raise CommandError("--for: expected more than 0 seconds")
     if request.max_failures < 1:
         raise CommandError("--max-failures: expected at least 1")
+    if not request.file:
+        raise CommandError("FILE: expected a name")
+    if request.summary is not None:
+        _check_summary(request.summary)
     if request.command is None:
         return
     if not request.command:
@@ -99,6 +105,15 @@ def _check(request: RecordRequest) -> None:
         raise CommandError("the command's end ends the recording: --count and --for do not go with it")
     if request.file == "-":
         raise CommandError("`-` is the command's standard output too: name a file")
+
+
+def _check_summary(path: str) -> None:
+    """It is written at the very end: a slip in its name must not show only when the command has run for a day."""
+    folder = os.path.dirname(path) or "."
+    if not path or os.path.isdir(path):
+        raise CommandError(f"--summary {path!r}: expected the name of a file")
+    if not os.path.isdir(folder):
+        raise CommandError(f"--summary {path}: there is no folder {folder}")
 
 
 def _sink(request: RecordRequest) -> Sink:
@@ -119,8 +134,7 @@ class Stdout:
     def append(self, line: bytes) -> int:
         data = line + b"\n"
         try:
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            write_standard_output(data)
         except BrokenPipeError:  # where there is no SIGPIPE, or a parent ignores it
             leave(exits.BROKEN_PIPE)
         except OSError as error:

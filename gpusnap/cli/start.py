@@ -11,7 +11,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from gpusnap.cli import exits
-from gpusnap.cli.io import CommandError, die_of_broken_pipes, leave, say
+from gpusnap.cli.io import CommandError, die_of_broken_pipes, leave, say, write_out
+from gpusnap.cli.standard import hold_standard_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ def start(words: Sequence[str]) -> None:
     """Run and leave; never returns with anything else than an exit code, never shows a traceback."""
     command = next((word for word in words if not word.startswith("-")), "")
     try:
+        hold_standard_streams()
         if command == "record":
             code = _record(list(words))
         else:
@@ -35,6 +37,10 @@ def start(words: Sequence[str]) -> None:
     except Exception as fault:  # noqa: BLE001 - the last resort: one line instead of a traceback
         _report(fault)
         leave(exits.INTERNAL)
+    try:
+        sys.stderr.flush()
+    except OSError:  # a full one: Python would end with 120 for it
+        leave(code)
     sys.exit(code)
 
 
@@ -42,7 +48,7 @@ def _run(words: list[str]) -> int:
     if words == ["--version"]:
         import gpusnap
 
-        sys.stdout.write(f"gpusnap {gpusnap.__version__}\n")
+        write_out(f"gpusnap {gpusnap.__version__}\n".encode())
         return exits.OK
     if words == ["snap"]:
         from gpusnap.cli.snapping import SnapRequest, snap

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusnap.text import clean
+from gpusnap.text import clean, printable, whole_number
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,28 @@ def test_two_texts_stay_two(one: bytes, other: bytes) -> None:
 def test_text_and_its_bytes_are_cleaned_alike(text: str) -> None:
     assert clean(text) == clean(text.encode())
     assert clean(text, 20) == clean(text.encode(), 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("007", 7),
+        ("9" * 19, 10**19 - 1),
+        ("9" * 20, None),
+        ("9" * 5000, None),  # int() refuses more than 4,300
+        ("\u00b2", None),  # str.isdigit() says yes, int() says no
+        ("\u0663", None),
+        ("-1", None),
+        ("+1", None),
+        (" 1", None),
+        ("1_0", None),
+        ("", None),
+    ],
+)
+def test_a_whole_number_is_a_few_ascii_digits(text: str, number: int | None) -> None:
+    assert whole_number(text) == number
+
+
+def test_printable_keeps_what_is_escaped_already() -> None:
+    assert printable("a\\x1b \x1b[31m \udcff é") == "a\\x1b \\x1b[31m \\udcff é"
