@@ -12,6 +12,7 @@ from gpusnap.cli.io import CommandError
 from gpusnap.cli.schema import print_schema
 from gpusnap.cli.snapping import Machine, SnapRequest
 from gpusnap.collect.options import CollectOptions
+from gpusnap.text import whole_number
 
 HELP = (
     "Explain this machine, a card, a process, a snapshot or a recording: what, whose, since when, and what to do."
@@ -22,10 +23,10 @@ def tokens(text: str) -> list[int]:
     """`8k,32k,1000` -> [8192, 32768, 1000]; k is 1,024 as model makers count."""
     found = []
     for word in text.lower().split(","):
-        number = word.strip().removesuffix("k")
-        if not number.isdigit() or int(number) == 0:
+        number = whole_number(word.strip().removesuffix("k"))
+        if number is None or not 0 < number < 1 << 40:
             raise typer.BadParameter(f"{word.strip()!r} is not a number of tokens: expected 8192 or 8k")
-        found.append(int(number) * (1024 if word.strip().endswith("k") else 1))
+        found.append(number * (1024 if word.strip().endswith("k") else 1))
     return found
 
 

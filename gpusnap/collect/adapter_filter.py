@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.reading import Reading
+from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +21,11 @@ def names_adapter(word: str, row: Mapping[str, object]) -> bool:
     """Whether `word` names the adapter: its index, a prefix of its UUID or id, its PCI address (with or without
     domain), or words of its model."""
     text = word.strip().lower()
-    if text.isdigit():
-        return row.get("parent") is None and row.get("index") == int(text)
+    if not text:  # `--adapter "$UNSET"` means no card, not every card
+        return False
+    number = whole_number(text)
+    if number is not None:
+        return row.get("parent") is None and row.get("index") == number
     ident = str(row.get("id") or "").lower()
     uuid = str(row.get("uuid") or "").lower()
     address = str(row.get("pci_address") or "").lower()

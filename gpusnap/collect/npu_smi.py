@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gpusnap.text import whole_number
+
 MIB = 1 << 20
 # `MAX_CHIP_PROCESS_NUM`: the table prints no more rows a chip than this.
 MAX_TABLE_ROWS = 8
@@ -118,8 +120,8 @@ def _chip(card: list[str], chip: list[str], has_hbm: bool) -> Chip:
         health=card[1],
         bus_id=chip[1].lower(),
         watts=_number(power),
-        celsius=_whole(celsius),
-        aicore_percent=_whole(figures[0]) if figures else None,
+        celsius=whole_number(celsius),
+        aicore_percent=whole_number(figures[0]) if figures else None,
         memory=memory,
         memory_name=memory_name,
     )
@@ -199,10 +201,6 @@ def _number(word: str) -> float | None:
         return float(word)
     except ValueError:
         return None
-
-
-def _whole(word: str) -> int | None:
-    return int(word) if word.isdigit() else None
 
 
 def _last_line(text: str) -> str:

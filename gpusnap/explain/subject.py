@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpusnap.explain.rows import card_name
+from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ def parse(what: str | None, exists: Callable[[str], bool]) -> Wish:
     if colon and kind in ("pid", "gpu", "file"):
         if not value:
             raise NoSuchSubject(f"{what!r}: nothing stands behind the colon")
-        if kind == "pid" and not value.isdigit():
+        if kind == "pid" and whole_number(value) is None:
             raise NoSuchSubject(f"{what!r}: expected a number, as in pid:4711")
         return Wish(kind, value)
     if exists(what) or "/" in what:
@@ -57,7 +58,7 @@ def choose(wish: Wish, document: Snapshot) -> Chosen:
         return _process(int(wish.value), document)
     if wish.kind == "gpu":
         return _adapter(wish.value, document)
-    if wish.value.isdigit():
+    if whole_number(wish.value) is not None:
         return _number(wish.value, document)
     return _adapter(wish.value, document)
 
@@ -86,7 +87,8 @@ def _number(text: str, document: Snapshot) -> Chosen:
 
 def _adapter(text: str, document: Snapshot) -> Chosen:
     cards = document["adapters"]
-    matches = _by_index(int(text), cards) if text.isdigit() else _by_name(text.lower(), cards)
+    number = whole_number(text)
+    matches = _by_index(number, cards) if number is not None else _by_name(text.lower(), cards)
     if not matches:
         raise NoSuchSubject(f"no adapter {text!r}; known: {_known(document)}")
     return _one(matches, text)

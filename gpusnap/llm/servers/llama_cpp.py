@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
 from gpusnap.llm.workload import Workload
+from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
     from gpusnap.llm.probe import Api
@@ -131,8 +132,11 @@ def _read_placement(workload: Workload, flags: Flags) -> None:
     if layers is not None:
         words = {"all": -2, "auto": -1}
         text = layers[0].strip().lower()
-        if text in words or text.removeprefix("-").isdigit():
-            workload.put("gpu_layers", (words.get(text, int(text) if text not in words else 0), layers[1]))
+        count = whole_number(text.removeprefix("-"))
+        if text in words:
+            workload.put("gpu_layers", (words[text], layers[1]))
+        elif count is not None:
+            workload.put("gpu_layers", (-count if text.startswith("-") else count, layers[1]))
     workload.put("split_mode", flags.text("-sm", "--split-mode", env="LLAMA_ARG_SPLIT_MODE"))
     kept = flags.switch(("-kvo", "--kv-offload"), ("-nkvo", "--no-kv-offload"), "LLAMA_ARG_KV_OFFLOAD")
     workload.put("kv_offload", kept)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
 from gpusnap.llm.workload import Workload
+from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
     from gpusnap.llm.probe import Api
@@ -101,12 +102,13 @@ def read_metrics(text: str) -> dict[str, object]:
     for name, labels, value in re.findall(_METRIC, text[: 1 << 20]):
         if name == "cache_config_info":
             known = dict(re.findall(_LABEL, labels))
-            blocks, size = known.get("num_gpu_blocks", ""), known.get("block_size", "")
-            if blocks.isdigit() and size.isdigit() and int(blocks) * int(size) < 1 << 40:
-                found["tokens"] = int(blocks) * int(size)
-            tokens = known.get("kv_cache_size_tokens", "")
-            if tokens.isdigit() and len(tokens) < 12:
-                found["tokens"] = int(tokens)
+            blocks = whole_number(known.get("num_gpu_blocks", ""))
+            size = whole_number(known.get("block_size", ""))
+            if blocks is not None and size is not None and blocks * size < 1 << 40:
+                found["tokens"] = blocks * size
+            tokens = whole_number(known.get("kv_cache_size_tokens", ""))
+            if tokens is not None and tokens < 1 << 40:
+                found["tokens"] = tokens
             dtype = known.get("cache_dtype")
             if dtype:
                 found["cache_dtype"] = dtype

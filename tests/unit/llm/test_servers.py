@@ -232,3 +232,11 @@ def test_koboldcpps_own_names(tmp_path: Path) -> None:
     assert workload is not None
     assert (workload.context, workload.gpu_layers, workload.type_k) == (16384, 99, "q8_0")
     assert (workload.windows, workload.flash_attention) == (False, False)
+
+
+@pytest.mark.parametrize("word", ["\u00b2", "9" * 5000, "-\u00b2", "--", "", "1.5"])
+def test_a_number_of_layers_that_is_none_is_not_taken(tmp_path: Path, word: str) -> None:
+    """Whoever may start a process may write anything behind its flags: no snapshot fails of it."""
+    workload = workload_of(tmp_path, 10, (10, 1, ["llama-server", "-m", "a.gguf", "-ngl", word]))
+    assert workload is not None
+    assert workload.gpu_layers is None
