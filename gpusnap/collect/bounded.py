@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 
+class _NoThread(Exception):
+    """The system refuses another thread."""
+
+
 class BoundedBackend:
     """`read` and `prime` with a time limit; a backend that still hangs from the last time is not asked again."""
 
     def __init__(self, backend: Backend, timeout: float) -> None:
         self.backend = backend
         self.timed_out = False
-        self._timeout = timeout
+        self._timeout = min(timeout, _thread.TIMEOUT_MAX)
         self._running: _thread.LockType | None = None
 
     def prime(self) -> Iterable[int]:
@@ -34,6 +38,8 @@ class BoundedBackend:
         result = self._run(self.backend.read)
         if isinstance(result, Harvest):
             return result
+        if isinstance(result, _NoThread):
+            return Harvest(backend_row(self.backend.name, "failed", detail=str(result)))
         if result is None:
             self.timed_out = True
             detail = f"no answer within {self._timeout:g} s"
@@ -59,8 +65,11 @@ class BoundedBackend:
             finally:
                 lock.release()
 
+        try:
+            _thread.start_new_thread(work, ())
+        except RuntimeError:  # `ulimit -u`, a cgroup's pids.max: without one, a driver that hangs would hold us
+            return _NoThread("no thread could be started to ask it (a limit on processes?)")
         self._running = lock
-        _thread.start_new_thread(work, ())
         if not lock.acquire(timeout=self._timeout):
             return None
         self._running = None
