@@ -41,13 +41,14 @@ def record_command(
     if run.exit_code is None:
         # Never 0: whoever waits for the command must not think that it ran.
         return exits.of_signal(request.signals.received or signal.SIGTERM)
-    _say_what_it_took(request, command, run, peaks)
-    if run.exit_code == 0 and not run.kept:
+    told = _say_what_it_took(request, command, run, peaks)
+    if run.exit_code == 0 and not (run.kept and told):
         return exits.NOTHING_COLLECTED
     return run.exit_code
 
 
-def _say_what_it_took(request: RecordRequest, command: list[str], run: CommandRun, peaks: Peaks) -> None:
+def _say_what_it_took(request: RecordRequest, command: list[str], run: CommandRun, peaks: Peaks) -> bool:
+    """False where the summary could not be written: the exit code of a command that failed is worth more."""
     from gpusnap.collect.redact import redact
     from gpusnap.render.recording import run_lines
 
@@ -58,8 +59,14 @@ def _say_what_it_took(request: RecordRequest, command: list[str], run: CommandRu
         summary = peaks.summary(gpusnap.__version__, shown, code, run.elapsed_seconds, difference)
         for line in run_lines(summary, difference, peaks.last, request.file):
             say(line)
-    if request.summary is not None:
+    if request.summary is None:
+        return True
+    try:
         write_summary(request.summary, peaks, shown, code, run.elapsed_seconds)
+    except CommandError as fault:
+        say(f"gpusnap record: {fault}")
+        return False
+    return True
 
 
 def write_summary(path: str, peaks: Peaks, command: list[str], code: int, elapsed_seconds: float) -> None:

@@ -37,7 +37,12 @@ class Machine:
         for option, folder in (("--procfs", self.procfs), ("--sysfs", self.sysfs)):
             if folder is not None and not os.path.isdir(folder):
                 raise CommandError(f"{option} {folder}: not a folder")
-        return LiveHost(self.procfs, self.sysfs)
+        host = LiveHost(self.procfs, self.sysfs)
+        try:
+            host.uptime()
+        except (OSError, ValueError, IndexError) as fault:
+            raise CommandError(f"--procfs {self.procfs}: no proc file system: uptime can't be read") from fault
+        return host
 
     def _captured(self) -> Host:
         from pathlib import Path
@@ -99,6 +104,8 @@ def open_collector(host: Host, options: CollectOptions) -> Collector:
     if options.cmdline not in _CMDLINES:
         expected = ", ".join(_CMDLINES)
         raise CommandError(f"--cmdline {options.cmdline!r}: expected one of {expected}")
+    if options.timeout <= 0:
+        raise CommandError("--timeout: expected more than 0 seconds")
     return Collector(host, options)
 
 

@@ -37,6 +37,8 @@ _PARSED_SECONDS = {
 }
 # No integer of the document passes 2^53 (contract rule 3): JavaScript and jq round above it.
 MAX_INTEGER = 1 << 53
+# A hundred years: what is longer is a slip, and the system's own clocks and sleeps end at some such number.
+_MAX_MILLISECONDS = 100 * 365 * 86400 * 1000
 
 NOT_MEASURED = "-"
 
@@ -188,7 +190,10 @@ def parse_duration(text: str) -> float:
     if scale is None:
         raise ValueError(f"{text!r} is not {expected}")
     # In whole milliseconds, so that 0.1 s and 100 ms are the same number.
-    return _exact(text, number, scale[0] * 1000, scale[1], expected) / 1000
+    milliseconds = _exact(text, number, scale[0] * 1000, scale[1], expected)
+    if milliseconds > _MAX_MILLISECONDS:
+        raise ValueError(f"{text!r} is too large")
+    return milliseconds / 1000
 
 
 def _split(text: str) -> tuple[str, str]:
