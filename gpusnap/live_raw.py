@@ -33,7 +33,45 @@ def _dcmi(_: State) -> Any:
     return read_dcmi()
 
 
+def _process(_: State, pid: object) -> Any:
+    from gpusnap.live_psutil import process_facts
+
+    return process_facts(int(str(pid)))
+
+
+def _pdh(state: State) -> Any:
+    from gpusnap.live_pdh import PdhQuery
+
+    query = state.get("pdh")
+    if not isinstance(query, PdhQuery):
+        query = state["pdh"] = PdhQuery()
+    return query.collect()
+
+
+def _adapters(_: State) -> Any:
+    from gpusnap.live_dxgi import graphics_adapters
+
+    return graphics_adapters()
+
+
+def _boot(_: State) -> Any:
+    from gpusnap.live_windows import boot_time
+
+    return boot_time()
+
+
+def _footprint(_: State, pid: object) -> Any:
+    from gpusnap.live_macos import graphics_footprint
+
+    return graphics_footprint(int(str(pid)))
+
+
 # source -> the sys.platform that has it (None: any), and who reads it
 _SOURCES: dict[str, tuple[str | None, Callable[..., Any]]] = {
     "dcmi": ("linux", _dcmi),
+    "process": (None, _process),
+    "pdh": ("win32", _pdh),
+    "adapters": ("win32", _adapters),
+    "boot": ("win32", _boot),
+    "footprint": ("darwin", _footprint),
 }

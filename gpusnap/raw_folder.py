@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 _SETTINGS = ("LLAMA_ARG_", "OLLAMA_", "LLAMA_CACHE", "HF_HOME", "HF_HUB_CACHE", "CUDA_VISIBLE_DEVICES")
 _HOMES = re.compile(r"(?:/home|/Users|/export/home)/([^/\s\"'\\\0:]+)|[A-Za-z]:\\+Users\\+([^\\/\s\"':]+)")
 _FIRST_PERSON = 1000
-_NOT_PRIVATE = frozenset({"localhost", "host", "root", "nobody", "shared", "public", "linuxbrew"})
+_SYSTEM_ACCOUNTS = frozenset({"SYSTEM", "LOCAL SERVICE", "NETWORK SERVICE", "root"})
+_NOT_PRIVATE = frozenset(
+    {"localhost", "host", "root", "nobody", "shared", "Shared", "public", "Public", "linuxbrew"}
+)
 
 
 def write_raw(host: SavingHost, folder: str, redact: Redact) -> None:
@@ -87,12 +90,27 @@ def _names(host: SavingHost) -> list[str]:
     environ = host.environ()
     found |= {environ[key] for key in ("USER", "LOGNAME", "SUDO_USER", "USERNAME") if environ.get(key)}
     for layer in host.layers:
+        for key, answer in layer.raw.items():
+            if key.startswith("process ") and isinstance(answer, dict):
+                found |= _names_of_process(answer)
         for path, entry in layer.entries.items():
             if entry is None or not may_name(path):
                 continue
             for text in (path, entry.target or "", (entry.data or b"").decode("utf-8", "replace")):
                 found |= {one or other for one, other in _HOMES.findall(text)}
     return sorted(found - _NOT_PRIVATE)
+
+
+def _names_of_process(facts: dict[str, object]) -> set[str]:
+    """`DESK\\alice` and `C:\\Users\\alice` as psutil gives them; the system's own accounts are nobody."""
+    user = facts.get("username")
+    name = user.rpartition("\\")[2] if isinstance(user, str) else ""
+    found = set() if name in _SYSTEM_ACCOUNTS or name.startswith(("DWM-", "UMFD-", "_")) else {name} - {""}
+    for value in facts.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str):
+                found |= {one or other for one, other in _HOMES.findall(text)}
+    return found
 
 
 def _machine(host: SavingHost) -> dict[str, object]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpusnap.samples import Skips
 
 FORMATS = ("text", "json", "svg", "html", "openmetrics")
+_MAX_INDEX = 255
 PICTURES = frozenset({"svg", "html"})
 
 
@@ -73,6 +74,8 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
     from gpusnap.llm.aside import NOTHING
 
     host = request.snap.machine.open()
+    if _is_process(wish):
+        request.snap.options.holders = False  # a look into every process: what a card's account needs
     collector = open_collector(host, request.snap.options)
     document = sample(collector)
     if request.snap.verbose:
@@ -96,6 +99,11 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
     if collector.hangs:
         leave(code)
     return code
+
+
+def _is_process(wish: Wish) -> bool:
+    """A pid, said so or too large for a card's index."""
+    return wish.kind == "pid" or (wish.kind == "word" and wish.value.isdigit() and int(wish.value) > _MAX_INDEX)
 
 
 def _explain_file(request: ExplainRequest, wish: Wish, source: str) -> None:

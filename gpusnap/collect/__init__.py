@@ -67,7 +67,10 @@ class Collector:
         self._table.begin_sample()
         warnings = [note for harvest in harvests for note in harvest.warnings]
         # A card that is pulled out while it is recorded is a sample without it, not a wrong option.
-        adapters = keep_adapters(_known_adapters(harvests), options.adapters, must_exist=not self._sampled)
+        names = [(facts, facts.identity["id"]) for harvest in harvests for facts in harvest.adapters]
+        merged = _known_adapters(harvests)
+        _rename(warnings, names, merged)
+        adapters = keep_adapters(merged, options.adapters, must_exist=not self._sampled)
         self._sampled = True
         provenance = ProvenanceTable()
         processes = self._describe(adapters, merge_processes(harvests), warnings)
@@ -176,6 +179,17 @@ class Collector:
             text = f"{unreadable} processes could not be looked into, so that some holders may be missing"
             warnings.append(warning("holders-incomplete", text))
         return rows
+
+
+def _rename(
+    warnings: list[Warning_], names: list[tuple[AdapterFacts, object]], merged: list[AdapterFacts]
+) -> None:
+    """A backend's own name of an adapter becomes the one that the document has."""
+    ids = {facts.key: str(facts.identity["id"]) for facts in merged}
+    final = {str(name): ids[facts.key] for facts, name in names}
+    for note in warnings:
+        if note["adapter"] is not None:
+            note["adapter"] = final.get(note["adapter"], note["adapter"])
 
 
 def _known_adapters(harvests: list[Harvest]) -> list[AdapterFacts]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from gpusnap.collect.harvest import AdapterFacts
-    from gpusnap.collect.processes import ProcessTable
+    from gpusnap.collect.processes import Table
     from gpusnap.host import Host
     from gpusnap.model import Holder
 
@@ -62,13 +62,16 @@ def gpu_file_test(host: Host) -> Callable[[int], bool | None]:
 
 
 def holders_of(
-    host: Host, table: ProcessTable, adapters: Sequence[AdapterFacts]
+    host: Host, table: Table, adapters: Sequence[AdapterFacts]
 ) -> tuple[dict[str, list[Holder] | Reading], int]:
     """(rows by adapter key, how many processes could not be looked into)."""
+    no_list = dict.fromkeys([facts.key for facts in adapters], null("not-supported", "no list of open files"))
+    if host.platform in ("windows", "macos"):
+        return dict(no_list), 0
     try:
         held, unreadable = find_holders(host, DeviceFiles(host, adapters).owners)
     except OSError:  # no /proc here, or none that may be listed
-        return dict.fromkeys([facts.key for facts in adapters], null("not-supported", "no list of open files")), 0
+        return dict(no_list), 0
     rows: dict[str, list[Holder]] = {facts.key: [] for facts in adapters}
     for key, pid, via in held:
         rows[key].append(_row(table, pid, via))
@@ -154,7 +157,7 @@ def _mapped_files(host: Host, pid: int) -> set[str]:
     }
 
 
-def _row(table: ProcessTable, pid: int, via: str) -> Holder:
+def _row(table: Table, pid: int, via: str) -> Holder:
     facts = table.facts(pid, "here", lambda _: True)
     return {
         "pid": pid,

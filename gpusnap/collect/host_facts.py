@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from gpusnap.host import Unsupported
 from gpusnap.text import clean
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from gpusnap.model import HostRow
 
 # The inode of the initial pid namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+_SYSCTL_TIMEOUT = 5.0
 INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 
 
@@ -43,8 +45,32 @@ def in_container(host: Host) -> bool | None:
 
 
 def boot_id(host: Host) -> str | None:
-    """`random/boot_id` of the kernel on Linux."""
+    """`random/boot_id` of the kernel on Linux, a Mac's `kern.bootsessionuuid`, on Windows from when it started."""
+    if host.platform == "windows":
+        return _boot_of_windows(host)
+    if host.platform == "macos":
+        return _boot_of_macos(host)
     try:
         return clean(host.proc.read("sys/kernel/random/boot_id", 64).strip()) or None
     except OSError:
         return None
+
+
+def _boot_of_macos(host: Host) -> str | None:
+    try:
+        answer = host.run(["sysctl", "-n", "kern.bootsessionuuid"], _SYSCTL_TIMEOUT)
+    except (OSError, TimeoutError):
+        return None
+    return clean(answer.stdout.strip()).lower() or None
+
+
+def _boot_of_windows(host: Host) -> str | None:
+    """A UUID (version 8) made from the boot time that the kernel keeps apart from changes of the clock."""
+    try:
+        started = int(host.raw("boot")["boot_time"])
+    except (Unsupported, OSError):
+        return None
+    from hashlib import sha256
+
+    digits = sha256(f"gpusnap boot {started}".encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"

@@ -35,6 +35,10 @@ def merge_adapters(harvests: Iterable[Harvest]) -> list[AdapterFacts]:
 
 
 def _join(known: AdapterFacts, more: AdapterFacts) -> None:
+    uuid = more.identity.get("uuid")
+    if known.identity.get("uuid") is None and isinstance(uuid, Reading) and uuid.value is not None:
+        # Windows tells the PCI address first, the driver its UUID: that is the card's name (contract, `id`).
+        known.identity["id"], known.identity["index"] = more.identity["id"], more.identity["index"]
     for leaf, value in more.identity.items():
         mine = known.identity.get(leaf)
         if leaf in ("health", "power_state"):

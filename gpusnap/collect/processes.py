@@ -18,7 +18,7 @@ when `comm` changes (execve) and every 60 samples.
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gpusnap.collect.cgroup import CGROUP_LEAVES
 from gpusnap.collect.pid_namespace import sees_host_pids
@@ -76,8 +76,28 @@ class _Known:
         self.believed: list[bool | None] = []
 
 
-def open_table(host: Host, options: CollectOptions) -> ProcessTable:
-    """The table for this platform: the seam for Windows and macOS, where there is no `/proc`."""
+class Table(Protocol):
+    """What the collector asks of a platform's processes; `ProcessTable` says what each method promises."""
+
+    def begin_sample(self) -> None: ...
+
+    def prime(self, pids: Iterable[int]) -> None: ...
+
+    def facts(
+        self, pid: int, pid_space: str, holds_gpu_file: Callable[[int], bool | None]
+    ) -> dict[str, Reading]: ...
+
+    def raw_words(self, pid: int) -> list[str]: ...
+
+    def is_kernel_thread(self, pid: int) -> bool: ...
+
+
+def open_table(host: Host, options: CollectOptions) -> Table:
+    """The table for this platform: Windows and macOS have no `/proc`."""
+    if host.platform in ("windows", "macos"):
+        from gpusnap.collect.processes_psutil import PsutilTable
+
+        return PsutilTable(host, options)
     return ProcessTable(host, options)
 
 

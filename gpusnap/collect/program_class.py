@@ -10,7 +10,7 @@ from gpusnap.reading import Reading, inferred, null
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpusnap.collect.processes import ProcessTable
+    from gpusnap.collect.processes import Table
 
     Class = tuple[Reading, Reading]
 
@@ -19,7 +19,7 @@ _MAX_PARENTS = 4
 
 
 class ProgramClasses:
-    def __init__(self, table: ProcessTable) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
         self._known: dict[int, tuple[object, object, Class]] = {}
 

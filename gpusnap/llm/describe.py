@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from gpusnap.host import Host
     from gpusnap.llm.aside import Aside
-    from gpusnap.llm.evidence import Evidence, Gatherer
+    from gpusnap.llm.evidence import Evidence
+    from gpusnap.llm.gather import Gatherer
     from gpusnap.llm.gpu_row import GpuRow, Note
 
 REFRESH_SAMPLES = 60
@@ -131,7 +132,7 @@ class Describer:
         if found is None and not has_model:
             return None
         if self._gatherer is None:
-            from gpusnap.llm.evidence import Gatherer
+            from gpusnap.llm.gather import Gatherer
 
             self._gatherer = Gatherer(self._host, probe=self._options.probe, key=self._key())
         server, workload = found if found is not None else (None, None)

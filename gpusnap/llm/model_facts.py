@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gpusnap.llm.evidence import Evidence
     from gpusnap.llm.gguf_header import Header
+    from gpusnap.llm.hf_model import HfModel
     from gpusnap.llm.model_files import ModelFile
 
 _TEXTS = ("name", "architecture", "quantization", "path")
@@ -30,6 +31,9 @@ def describe_model(evidence: Evidence, figures: MutableMapping[str, Reading]) ->
         reason = "its children load the models" if workload.role in ("front", "router") else ""
         figures["model"] = null("none", reason)
         return
+    if evidence.hf is not None and header is None:
+        put_group(figures, "model", _of_hf(evidence.hf, name), _TEXTS)
+        return
     missing = evidence.header_reading
     leaves = {
         "name": inferred(clean(name), "model") if name else missing,
@@ -42,6 +46,27 @@ def describe_model(evidence: Evidence, figures: MutableMapping[str, Reading]) ->
         "path": _path(file) if file is not None else missing,
     }
     put_group(figures, "model", leaves, _TEXTS)
+
+
+def _of_hf(hf: HfModel, name: str | None) -> dict[str, Reading]:
+    """config.json and the headers of the weights."""
+    config, stored = hf.config, hf.weights
+    no_config, no_weights = null("not-exposed", "config.json does not say"), null("not-exposed", "no safetensors")
+
+    def said(value: object) -> Reading:
+        return no_config if value is None else computed(value, "config.json")
+
+    quantization = (config.quantization if config is not None else None) or (stored.main_type if stored else None)
+    return {
+        "name": inferred(clean(name), "model") if name else no_config,
+        "architecture": said(config.architecture if config is not None else None),
+        "parameters": computed(stored.parameters, "safetensors") if stored is not None else no_weights,
+        "quantization": computed(quantization, "config.json+safetensors") if quantization else no_config,
+        "layers": said(config.layers if config is not None else None),
+        "context_trained": said(config.context_trained if config is not None else None),
+        "file_bytes": measured(stored.file_bytes, "stat") if stored is not None else no_weights,
+        "path": inferred(clean(hf.folder), "cmdline"),
+    }
 
 
 def _name(evidence: Evidence) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.llm.hf_config import token_bytes
 from gpusnap.llm.parts import NOT_SAID, Parts
 from gpusnap.llm.readings import number
 from gpusnap.reading import Reading, computed, estimated, null, reported
@@ -22,13 +23,13 @@ _NO_LOG = null("not-exposed", "neither a log nor the API tells")
 def from_pool(evidence: Evidence, row: GpuRow) -> Parts:
     """One rank's share."""
     workload, rank = evidence.workload, evidence.rank
-    weights = _first(_log(rank, "weights_bytes"), _api(evidence, "weights_bytes"))
+    weights = _first(_log(rank, "weights_bytes"), _api(evidence, "weights_bytes"), _stored(evidence))
     graph = _first(_log(rank, "graph_bytes"), _api(evidence, "graph_bytes"))
-    kv = _first(_log(rank, "kv_bytes"), _api(evidence, "kv_bytes"))
+    tokens = pool_tokens(evidence)
+    per_token = _of_config(evidence)
+    kv = _first(_log(rank, "kv_bytes"), _api(evidence, "kv_bytes"), _of_tokens(tokens, per_token))
     if kv.value is None and workload.server == "vllm":
         kv = _by_policy(evidence, row, weights)
-    tokens = pool_tokens(evidence)
-    per_token = NOT_SAID
     if tokens is not None and tokens > 0 and kv.value is not None and kv.provenance.startswith("reported:"):
         per_token = computed(number(kv) // tokens, "cache/tokens")
     used = NOT_SAID
@@ -38,6 +39,30 @@ def from_pool(evidence: Evidence, row: GpuRow) -> Parts:
     elif share is None and evidence.api_source is None:
         used = null("not-probed")
     return Parts(weights, kv, graph, used, per_token)
+
+
+def _stored(evidence: Evidence) -> Reading:
+    """The files' weights, shared out to the ranks: loading may cast them to another type."""
+    hf = evidence.hf
+    if hf is None or hf.weights is None:
+        return _NO_LOG
+    ranks = evidence.workload.ranks or 1
+    return estimated(hf.weights.tensor_bytes // ranks, "safetensors" if ranks == 1 else f"safetensors/{ranks}")
+
+
+def _of_config(evidence: Evidence) -> Reading:
+    """What a token takes by config.json, on one rank."""
+    hf = evidence.hf
+    if hf is None or hf.config is None:
+        return NOT_SAID
+    dtype = evidence.workload.api.get("cache_dtype") or evidence.workload.type_k or "auto"
+    return token_bytes(hf.config, str(dtype), evidence.workload.ranks or 1)
+
+
+def _of_tokens(tokens: int | None, per_token: Reading) -> Reading:
+    if tokens is None or per_token.value is None:
+        return _NO_LOG
+    return computed(tokens * number(per_token), "tokens*config.json")
 
 
 def pool_tokens(evidence: Evidence) -> int | None:

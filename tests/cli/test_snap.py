@@ -203,14 +203,33 @@ def test_version_and_module_form() -> None:
 
 
 def test_plain_snap_loads_neither_typer_nor_anything_heavy(tmp_path: Path) -> None:
-    machine = Scenario(cards=[Card(processes=[Proc(os.getpid(), 1 << 30)])])
-    command = [sys.executable, "-X", "importtime", "-m", "gpusnap", "snap"]
-    env = os.environ | machine.environment(tmp_path)
-    done = subprocess.run(command, env=env, capture_output=True, check=True)
-    loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
+    loaded = modules_of_plain_snap(tmp_path)
     assert "pynvml" in loaded
     heavy = {"typer", "orjson", "psutil", "tabulate", "gguf", "numpy", "msgspec", "pydantic", "gpusnap.model"}
     assert not loaded & heavy
+
+
+def test_plain_snap_loads_nothing_for_cards_and_programs_that_are_not_there(tmp_path: Path) -> None:
+    """An NVIDIA card and a Python process: no backend of another vendor, no server, no log, no model file."""
+    loaded = modules_of_plain_snap(tmp_path)
+    backends = {name.rpartition(".")[2] for name in loaded if name.startswith("gpusnap.collect.backends.")}
+    assert backends == {"nvml", "pci"}
+    foreign = ("amdgpu", "intel", "kfd", "npu", "drm_fdinfo", "drm_walk", "drm_clients", "hwmon")
+    assert [name for name in loaded if name.startswith(tuple(f"gpusnap.collect.{word}" for word in foreign))] == []
+    llm = {name.removeprefix("gpusnap.llm.") for name in loaded if name.startswith("gpusnap.llm.")}
+    assert llm == {"describe", "gpu_row", "runtimes", "servers"}
+
+
+def modules_of_plain_snap(folder: Path) -> set[str]:
+    """What `gpusnap snap` imports on a machine with one NVIDIA card that this process holds."""
+    machine = Scenario(cards=[Card(processes=[Proc(os.getpid(), 1 << 30)])])
+    sysfs = folder / "sys"
+    sysfs.mkdir()
+    command = [sys.executable, "-v", "-c", "from gpusnap.__main__ import main; main()", "snap"]
+    env = os.environ | machine.environment(folder) | {"GPUSNAP_SYSFS": str(sysfs)}
+    done = subprocess.run(command, env=env, capture_output=True, check=True)
+    lines = done.stderr.decode().splitlines()
+    return {line.split("'")[1] for line in lines if line.startswith("import '")}
 
 
 def test_procfs_and_sysfs_by_option_and_by_variable(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import stat as stat_mode
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpusnap.host import Tree
+    from gpusnap.host import Stat, Tree
     from gpusnap.llm.files import ProcessFiles
     from gpusnap.llm.program import Program
 
@@ -20,13 +20,26 @@ PART = 2 << 20
 class LogFile:
     """`own`: this process wrote it; else the one that started it did, for all that it started."""
 
-    __slots__ = ("data", "identity", "own", "path")
+    __slots__ = ("_name", "_tree", "identity", "own", "path", "size")
 
-    def __init__(self, path: str, identity: tuple[int, int], data: bytes, *, own: bool) -> None:
+    def __init__(self, tree: Tree, name: str, path: str, stat: Stat, *, own: bool) -> None:
+        self._tree = tree
+        self._name = name
         self.path = path
-        self.identity = identity
-        self.data = data
+        self.identity = (stat.device, stat.inode)
+        self.size = stat.size
         self.own = own
+
+    def read(self) -> bytes:
+        """Head and tail, parted by a line end so that no line is put together of both; empty if it went away."""
+        try:
+            data = self._tree.read_at(self._name, 0, PART)
+            if self.size > PART:
+                rest = min(PART, self.size - PART)
+                data += b"\n" + self._tree.read_at(self._name, self.size - rest, rest)
+        except OSError:
+            return b""
+        return data
 
 
 def find(files: ProcessFiles, program: Program, flagged: str | None, started: float | None) -> list[LogFile]:
@@ -67,15 +80,10 @@ def _ways(files: ProcessFiles, pid: int, number: str, target: str) -> list[tuple
 def _open(tree: Tree, name: str, path: str, own: bool, started: float | None) -> LogFile | None:
     try:
         stat = tree.stat(name)
-        if not stat_mode.S_ISREG(stat.mode) or stat.size == 0:
-            return None
-        if started is not None and stat.modified < started - 1:
-            return None
-        data = tree.read_at(name, 0, PART)
-        if stat.size > PART:
-            rest = stat.size - PART
-            # Head and tail are parted by a line end, so that no line is put together of both.
-            data += b"\n" + tree.read_at(name, stat.size - min(PART, rest), PART)
     except OSError:
         return None
-    return LogFile(path, (stat.device, stat.inode), data, own=own)
+    if not stat_mode.S_ISREG(stat.mode) or stat.size == 0:
+        return None
+    if started is not None and stat.modified < started - 1:
+        return None
+    return LogFile(tree, name, path, stat, own=own)

@@ -214,10 +214,9 @@ def test_ollamas_runner_is_in_its_parents_log(tmp_path: Path) -> None:
     blob = "/m/blobs/sha256-" + "ab" * 32
     start = 'time=2026-05-01T10:00:00Z level=INFO source=s.go:1 msg="starting llama-server" '
     start += 'cmd="llama-server --model {} --port {}"\n'
-    other = QWEN_LOG.replace(b"448.00", b"100.00")
-    log = (
-        start.format(blob, 40001).encode() + QWEN_LOG + start.format("/m/blobs/sha256-cd", 40002).encode() + other
-    )
+    loaded = QWEN_LOG.replace(b"/models/Qwen3-0.6B-Q8_0.gguf", blob.encode())
+    other = loaded.replace(b"448.00", b"100.00").replace(b"ab" * 32, b"cd")
+    log = start.format(blob, 40001).encode() + loaded + start.format("/m/blobs/sha256-cd", 40002).encode() + other
     machine.process(10, ["/usr/bin/ollama", "serve"], ppid=1, links={"2": "/var/log/ollama.log"})
     words = ["/usr/lib/ollama/llama-server", "--model", blob, "--port", "40001", "-c", "4096", "-np", "1"]
     machine.process(11, words, {0: 2 * GIB}, ppid=10, links={"2": "pipe:[5]"})
@@ -253,9 +252,10 @@ def test_a_long_log_is_read_at_both_ends(tmp_path: Path) -> None:
     path = tmp_path / "l.log"
     path.write_bytes(b"first\n" + b"x" * 79 + b"\n" + (b"y" * 79 + b"\n") * 100_000 + b"last\n")
     (log,) = sources.find(live(tmp_path), Program(LiveHost(), os.getpid(), []), "l.log", None)[:1]
-    assert log.data.startswith(b"first\n")
-    assert log.data.endswith(b"last\n")
-    assert len(log.data) <= 2 * sources.PART + 1
+    data = log.read()
+    assert data.startswith(b"first\n")
+    assert data.endswith(b"last\n")
+    assert len(data) <= 2 * sources.PART + 1
 
 
 def test_a_log_that_ended_before_the_process_began_is_not_its_own(tmp_path: Path) -> None:
