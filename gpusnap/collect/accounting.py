@@ -62,8 +62,6 @@ def reserved_inside_used(figures: Mapping[str, Reading]) -> Reading:
     )
     if not isinstance(reserved, int):
         return computed(0, f"{_SUM} no reserved figure")
-    if _source(figures["memory.reserved_bytes"]) != _source(figures["memory.used_bytes"]):
-        return computed(0, f"{_SUM} reserved counted by another source than used")
     if not (isinstance(total, int) and isinstance(used, int) and isinstance(free, int)):
         return computed(0, f"{_SUM} totals unknown")
     if used + free + reserved == total:
@@ -71,11 +69,6 @@ def reserved_inside_used(figures: Mapping[str, Reading]) -> Reading:
     if used + free == total:
         return computed(reserved, f"{_SUM} total=used+free")
     return computed(0, f"{_SUM} totals do not add up")
-
-
-def _source(reading: Reading) -> str:
-    """`measured:nvml.MemoryInfo_v2` -> `nvml`: sums over figures of two sources tell nothing."""
-    return reading.provenance.partition(":")[2].partition(".")[0]
 
 
 def _unlisted(facts: AdapterFacts, why: Reading) -> dict[str, Reading]:

@@ -47,6 +47,8 @@ def _join(known: AdapterFacts, more: AdapterFacts) -> None:
         elif mine is None or (isinstance(mine, Reading) and mine.value is None and value is not None):
             known.identity[leaf] = value
     for leaf, reading in more.figures.items():
+        if leaf == "memory.reserved_bytes" and _counts_otherwise(known, more):
+            continue
         known.figures[leaf] = better(known.figures.get(leaf), reading)
     if more.lists_processes:
         _join_lists(known, more)
@@ -55,6 +57,17 @@ def _join(known: AdapterFacts, more: AdapterFacts) -> None:
     ):
         known.shared_clients = more.shared_clients
     known.unified_only = known.unified_only or more.unified_only
+
+
+def _counts_otherwise(known: AdapterFacts, more: AdapterFacts) -> bool:
+    """Whether used is known of another source: a reserved part is inside or outside of its own source's used only.
+
+    NVML's on Windows, where the system's counters say what is used.
+    """
+    mine, other = (facts.figures.get("memory.used_bytes") for facts in (known, more))
+    if mine is None or other is None or mine.value is None or other.value is None:
+        return False
+    return mine.provenance.partition(".")[0] != other.provenance.partition(".")[0]
 
 
 def _join_lists(known: AdapterFacts, more: AdapterFacts) -> None:

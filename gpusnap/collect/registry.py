@@ -18,6 +18,7 @@ BACKENDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("wddm", "WddmBackend", ("windows",)),
     ("nvml", "NvmlBackend", ("linux", "wsl", "windows")),
     ("wsl", "WslBackend", ("wsl",)),
+    ("apple", "AppleBackend", ("macos",)),
     ("amdgpu", "AmdgpuBackend", ("linux",)),
     ("intel", "IntelBackend", ("linux",)),
     ("drm", "DrmBackend", ("linux",)),

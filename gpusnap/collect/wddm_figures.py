@@ -56,6 +56,7 @@ def adapter_memory(adapter: Adapter, usage: Usage) -> Figures:
         "memory.total_bytes": total,
         "memory.used_bytes": used,
         "memory.free_bytes": _difference(total, used),
+        "memory.reserved_bytes": null("wddm", "Windows tells no reserved part"),
         "memory.kind": inferred("dedicated", "dxgi.DedicatedVideoMemory"),
     }
     return figures
