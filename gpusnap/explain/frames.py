@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from gpusnap.explain.timeline import Tick
     from gpusnap.model import Adapter, Process, Snapshot
 
-MOST_COLUMNS = 1024
-MOST_PARTS = 12
+MOST_COLUMNS = 1024  # of one card; a plot is narrower than that
+MOST_COLUMNS_TOGETHER = 3072
+MOST_PARTS = 8
 
 LANES = ("load", "bandwidth", "temperature", "power", "ecc")
 
@@ -79,10 +80,11 @@ class Frames:
     def _append(self, where: str, column: Column) -> None:
         columns = self.cards.setdefault(where, [])
         columns.append(column)
-        if len(columns) > self.most:
+        most = min(self.most, max(64, MOST_COLUMNS_TOGETHER // len(self.cards)))
+        if len(columns) > most:
             usual = _usual_pause(columns)
             self.cards[where] = merged = _halve(columns, usual)
-            if len(merged) > self.most * 3 // 4:
+            if len(merged) > most * 3 // 4:
                 self.cards[where] = _halve(merged, float("inf"))
 
 
