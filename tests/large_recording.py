@@ -1,7 +1,7 @@
 """A recording of any size for measuring: `python -m tests.large_recording OUT MEGABYTES [CARDS ROWS]`.
 
-Figures change from line to line, processes come and go, one of them leaks; lines are made by filling in a template,
-so that a gigabyte takes a minute.
+Figures change from line to line, processes come and go, one of them leaks; lines are made by filling in a
+template, so that a gigabyte takes a few seconds.
 """
 
 from __future__ import annotations

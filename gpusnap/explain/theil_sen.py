@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right, insort
+from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,27 +24,27 @@ def theil_sen(points: Sequence[tuple[float, float]]) -> float | None:
     pairs = _pairs(points)
     if pairs == 0:
         return None
+    lower = _kth(points, (pairs - 1) // 2, pairs)
+    return lower if pairs % 2 else (lower + _kth(points, pairs // 2, pairs)) / 2
+
+
+def _kth(points: Sequence[tuple[float, float]], rank: int, pairs: int) -> float:
+    """The slope with `rank` slopes before it."""
     low, high = _bounds(points)
-    below, inside = 0, pairs
-    middle = (pairs - 1) // 2, pairs // 2
-    while inside > ENOUGH_PAIRS:
-        split = (low + high) / 2
+    low = nextafter(low, -inf)
+    below, upto_high = 0, pairs
+    while upto_high - below > ENOUGH_PAIRS:
+        split = low + (high - low) / 2
         if not low < split < high:
-            break
+            return high  # all that is left inside is this one number, as on a level series
         upto = _count(points, split)
-        if upto <= middle[0]:
+        if upto <= rank:
             low, below = split, upto
-        elif upto > middle[1]:
-            high = split
-        else:  # the two middle slopes lie on either side of the split
-            break
-        inside = _count(points, high) - below
-    slopes = sorted(_between(points, low, high, with_low=below == 0))
+        else:
+            high, upto_high = split, upto
+    slopes = sorted(_between(points, low, high))
     # Counting and dividing round differently: a pair on the bracket's edge may fall on its other side.
-    last = len(slopes) - 1
-    if last < 0:
-        return high
-    return (slopes[min(middle[0] - below, last)] + slopes[min(middle[1] - below, last)]) / 2
+    return slopes[min(max(0, rank - below), len(slopes) - 1)] if slopes else high
 
 
 def monotony(values: Sequence[float]) -> float:
@@ -103,13 +104,13 @@ def _count(points: Sequence[tuple[float, float]], slope: float) -> int:
     return total
 
 
-def _between(points: Sequence[tuple[float, float]], low: float, high: float, *, with_low: bool) -> list[float]:
+def _between(points: Sequence[tuple[float, float]], low: float, high: float) -> list[float]:
+    """Slopes above `low` and up to `high`."""
     found = []
     for position, (x, y) in enumerate(points):
         for other_x, other_y in points[position + 1 :]:
-            if other_x == x:
-                continue
-            slope = (other_y - y) / (other_x - x)
-            if low < slope <= high or (with_low and slope == low):
-                found.append(slope)
+            if other_x != x:
+                slope = (other_y - y) / (other_x - x)
+                if low < slope <= high:
+                    found.append(slope)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -36,6 +37,17 @@ def test_two_thousand_points_equal_the_definition(noise: float) -> None:
     slope = theil_sen(points)
     assert time.process_time() - started < 10
     assert slope == pytest.approx(by_definition(points), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("values", [[5.0], [5.0, 6.0], [5.0, 5.0, 9.0]])
+def test_many_equal_slopes_take_no_memory(values: list[float]) -> None:
+    points = [(float(step), values[step % len(values)]) for step in range(2000)]
+    tracemalloc.start()
+    slope = theil_sen(points)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert slope == pytest.approx(by_definition(points), abs=1e-12)
+    assert peak < 4e6
 
 
 def test_a_stretch_of_wild_values_does_not_move_the_slope() -> None:
