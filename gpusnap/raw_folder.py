@@ -28,38 +28,45 @@ _SYSTEM_ACCOUNTS = frozenset({"SYSTEM", "LOCAL SERVICE", "NETWORK SERVICE", "roo
 _NOT_PRIVATE = frozenset(
     {"localhost", "host", "root", "nobody", "shared", "Shared", "public", "Public", "linuxbrew"}
 )
+# Files below /proc/PID that hold words of people; the others hold the kernel's and the driver's.
+_OWN_WORDS = frozenset({"cmdline", "environ", "cwd", "exe", "root", "maps", "cgroup", "fd"})
 
 
 def write_raw(host: SavingHost, folder: str, redact: Redact) -> None:
     """Fill `folder`, which must not exist or be empty; FileExistsError, or any OSError of writing."""
-    from gpusnap.codec import dumps
-
     os.makedirs(folder, mode=0o750, exist_ok=True)
     if os.listdir(folder):
         raise FileExistsError(errno.EEXIST, "not an empty folder", folder)
     private = Private(_names(host), host.uname().get("hostname"))
     if host.perf:
-        _write(folder, "perf.json", dumps(_counters(host), indent=True))
+        _write(folder, "perf.json", _json(_counters(host)))
     for number, layer in enumerate(host.layers, 1):
         suffix = "" if number == 1 else f".{number}"
         _write(folder, f"tree{suffix}.txt", _archive(layer, redact, private))
         if host.nvml_asked:
             answers: dict[str, object] = {"version": host.nvml_version, "init": host.nvml_init}
             answers["calls"] = layer.nvml
-            _write(folder, f"nvml{suffix}.json", private.data(dumps(answers, indent=True)))
+            _write(folder, f"nvml{suffix}.json", private.data(_json(answers)))
         for name in ("raw", "commands"):
             kept = {key: _redacted_json(value, redact) for key, value in getattr(layer, name).items()}
             if kept:
-                _write(folder, f"{name}{suffix}.json", private.data(dumps(kept, indent=True)))
+                _write(folder, f"{name}{suffix}.json", private.data(_json(kept)))
     for name in ("ioctls", "http"):
         merged: dict[str, object] = {}
         for layer in host.layers:
             merged |= getattr(layer, name)
         if merged:
             redacted = {key: _redacted_json(value, redact) for key, value in merged.items()}
-            text = dumps(redacted, indent=True)
+            text = _json(redacted)
             _write(folder, f"{name}.json", private.data(text))
-    _write(folder, "machine.json", private.data(dumps(_machine(host), indent=True)))
+    _write(folder, "machine.json", private.data(_json(_machine(host))))
+
+
+def _json(value: object) -> bytes:
+    """Raw answers as they are: a driver's all-ones is past what a document may hold."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape")
 
 
 class Private:
@@ -152,7 +159,9 @@ def may_name(path: str) -> bool:
     parts = path.split("/")
     if path.startswith(("root/usr/share/", "root/dev/")):
         return False
-    return parts[0] == "root" or (parts[0] == "proc" and len(parts) > 1 and parts[1].isdigit())
+    if parts[0] == "proc":
+        return len(parts) > 2 and parts[2] in _OWN_WORDS
+    return parts[0] == "root"
 
 
 def _counters(host: SavingHost) -> dict[str, object]:

@@ -132,8 +132,14 @@ class SavingTree:
         except OSError as error:
             number = error.errno if error.errno is not None else errno.EIO
             if number not in (errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENOTDIR):
-                self._host.layer.entries.setdefault(self._place(path), Entry(error=number))
+                self._keep_error(self._place(path), number)
             raise
+
+    def _keep_error(self, place: str, number: int) -> None:
+        """Unless it was read before: a name of a listing says nothing yet."""
+        known = self._host.layer.entries.get(place)
+        if known is None or (known.data is None and known.target is None and known.size is None):
+            self._host.layer.entries[place] = Entry(error=number)
 
     def _place(self, path: str) -> str:
         """Where the archive keeps it. `/proc` has no links worth following: those of a process are not its own."""

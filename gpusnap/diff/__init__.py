@@ -45,7 +45,7 @@ def diff(
     """What changed; changes of bytes below `min_bytes` are listed but make no row `changed`."""
     boots = compare_boots(before, after)
     elapsed = elapsed_seconds(boots, before, after)
-    pairs = match_adapters(before["adapters"], after["adapters"])
+    pairs = match_adapters(before["adapters"], after["adapters"], same_boot=boots == "same")
     notes = Notes()
     note_boots(notes, boots, before, after)
     note_clocks(notes, elapsed, before, after)

@@ -65,13 +65,18 @@ def compare_boots(before: Snapshot, after: Snapshot) -> Boots:
     return "same" if boots[0] == boots[1] else "other"
 
 
-def match_adapters(before: Iterable[Adapter], after: Iterable[Adapter]) -> list[Pair]:
-    """Pairs and lone cards in the order of index and id; the order of the rows plays no part."""
+def match_adapters(before: Iterable[Adapter], after: Iterable[Adapter], *, same_boot: bool = False) -> list[Pair]:
+    """Pairs and lone cards in the order of index and id; the order of the rows plays no part.
+
+    Within one boot a card without UUID and PCI address of its own (two NPUs behind one address) is its id.
+    """
     old = {card["id"]: card for card in before}
     new = {card["id"]: card for card in after}
     pairs: list[Pair] = []
     old_cards, new_cards = dict(old), dict(new)
-    passes: tuple[tuple[MatchedBy, Key], ...] = (("uuid", _uuid), ("pci", _place), ("model", _only_model))
+    passes: list[tuple[MatchedBy | None, Key]] = [("uuid", _uuid), ("pci", _place), ("model", _only_model)]
+    if same_boot:
+        passes.insert(2, (None, _nameless_id))
     for by, key in passes:
         old_keys, new_keys = _unique(old, old_cards, key), _unique(new, new_cards, key)
         for value in old_keys.keys() & new_keys.keys():
@@ -107,6 +112,10 @@ def _unique(unpaired: Cards, cards: Cards, key: Key) -> dict[Hashable, Adapter]:
 
 def _uuid(card: Adapter, _: Cards) -> Hashable | None:
     return card["uuid"]
+
+
+def _nameless_id(card: Adapter, _: Cards) -> Hashable | None:
+    return card["id"] if card["uuid"] is None and card["pci_address"] is None else None
 
 
 def _place(card: Adapter, cards: Cards) -> Hashable | None:
