@@ -38,7 +38,21 @@ def ascend(host: Host) -> str | None:
     return None if host.exists("/dev/davinci_manager") else "/dev/davinci_manager: not there"
 
 
-TESTS: dict[str, Callable[[Host], str | None]] = {"amdgpu": amdgpu, "intel": intel, "drm": drm, "ascend": ascend}
+def tegra(host: Host) -> str | None:
+    try:
+        compatible = host.proc.read("device-tree/compatible", 4096)
+    except OSError:
+        compatible = b""
+    return None if b"nvidia,tegra" in compatible else "/proc/device-tree/compatible: no nvidia,tegra"
+
+
+TESTS: dict[str, Callable[[Host], str | None]] = {
+    "tegra": tegra,
+    "amdgpu": amdgpu,
+    "intel": intel,
+    "drm": drm,
+    "ascend": ascend,
+}
 
 
 def _is_missing(host: Host, folder: str) -> bool:

@@ -19,6 +19,7 @@ BACKENDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("nvml", "NvmlBackend", ("linux", "wsl", "windows")),
     ("wsl", "WslBackend", ("wsl",)),
     ("apple", "AppleBackend", ("macos",)),
+    ("tegra", "TegraBackend", ("linux",)),
     ("amdgpu", "AmdgpuBackend", ("linux",)),
     ("intel", "IntelBackend", ("linux",)),
     ("drm", "DrmBackend", ("linux",)),

@@ -2,8 +2,8 @@
 
 Memory is unified: there is no VRAM, what a process holds is in `spill_bytes`, and it is measured for processes of
 the same user only (htop#1597: nothing public tells more). Resident memory is never taken for it
-(claude-code#35804). GPU time is a counter of each client, so a share of it needs two samples; a client that is new,
-or whose counter fell, has none until the next.
+(claude-code#35804). GPU time is a counter of each client, so a share of it needs two samples; a client that is
+new, or whose counter fell, has none until the next.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from gpusnap.collect import nvml_device
-from gpusnap.collect import nvml_wsl as wsl
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row, warning
+from gpusnap.collect.merge import better
 from gpusnap.collect.nvml_ask import ask
 from gpusnap.collect.nvml_kernel import CardFile, card_files, driver_version, system_memory
 from gpusnap.collect.nvml_processes import ProcessList, list_processes, listed_pids, utilisation
@@ -135,7 +135,9 @@ class NvmlBackend:
         self._figures(nvml, device, facts, harvest)
         harvest.adapters.append(facts)
         if self._host.platform == "wsl":
-            wsl.note_scope(facts, harvest)
+            from gpusnap.collect.nvml_wsl import note_scope
+
+            note_scope(facts, harvest)
         partitions = self._partitions(nvml, device, facts, harvest)
         self._processes(nvml, device, facts, harvest, partitions)
 
@@ -185,6 +187,11 @@ class NvmlBackend:
             if figures["load.memory_bandwidth_percent"].value == 0:
                 # GB10 always answers 0 there (llama-swap#782).
                 figures["load.memory_bandwidth_percent"] = null("not-supported", "reads 0 on this chip")
+            from gpusnap.collect import tegra
+
+            figures.update(tegra.system_share(self._host))
+            if figures["load.gpu_percent"].value is None:
+                figures["load.gpu_percent"] = better(figures["load.gpu_percent"], tegra.gpu_load(self._host))
 
     # -- processes -----------------------------------------------------------
 
@@ -205,7 +212,9 @@ class NvmlBackend:
         found = self._list(nvml, device, facts, harvest)
         facts.processes_listed = found.listed
         if self._host.platform == "wsl":
-            wsl.bound_list(facts, bool(found.rows))
+            from gpusnap.collect.nvml_wsl import bound_list
+
+            bound_list(facts, bool(found.rows))
         if not isinstance(found.listed, str) and found.listed.provenance.startswith("null:unknown-format"):
             text = f"NVML struct mismatch (driver {self._driver}, binding {nvml.version})"
             facts.processes_listed = null("unknown-format", text)

@@ -130,7 +130,7 @@ def test_report_124_process_figures_that_a_mac_does_not_tell_are_null_with_a_rea
 
 
 def test_shares_by_client_and_by_entry_number(tmp_path: Path) -> None:
-    """A client that vanished takes its time with it; an entry number that another process got is another client."""
+    """A client that vanished takes its time with it; an entry number that another process got is another's."""
     before = accelerator(client(1, "pid 42, a", 10**9), client(2, "pid 42, a", 10**9), client(3, "pid 43, b", 0))
     after = accelerator(client(1, "pid 42, a", 10**9 + 10**8), client(3, "pid 44, c", 10**8))
     document = taken(mac(tmp_path, before, after), window=0.5)
