@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpusnap.llm.hf_model import HfModel
     from gpusnap.llm.model_files import ModelFile
 
+_NOT_PRINTED = null("none", "it is named by the environment, whose values are not printed")
 _TEXTS = ("name", "architecture", "quantization", "path")
 
 
@@ -27,12 +28,16 @@ def describe_model(evidence: Evidence, figures: MutableMapping[str, Reading]) ->
 
     workload, file, header = evidence.workload, evidence.model, evidence.header
     name = _name(evidence)
-    if file is None and name is None:
+    if file is None and name is None and evidence.hf is None:
         reason = "its children load the models" if workload.role in ("front", "router") else ""
         figures["model"] = null("none", reason)
         return
     if evidence.hf is not None and header is None:
-        put_group(figures, "model", _of_hf(evidence.hf, name), _TEXTS)
+        leaves = _of_hf(evidence.hf, name)
+        if workload.sources.get("hf_model") == "environ":
+            leaves["path"] = _NOT_PRINTED
+            leaves["name"] = leaves["name"] if name else _NOT_PRINTED
+        put_group(figures, "model", leaves, _TEXTS)
         return
     missing = evidence.header_reading
     leaves = {
@@ -111,6 +116,6 @@ def _size(file: ModelFile | None, header: Header | None) -> Reading:
 
 def _path(file: ModelFile) -> Reading:
     if file.how == "environ":
-        return null("none", "it is named by the environment, whose values are not printed")
+        return _NOT_PRINTED
     path = file.path + (" (deleted)" if file.deleted else "")
     return inferred(clean(path), file.how)

@@ -122,7 +122,7 @@ def _take_profile(rank: Rank, text: str) -> bool:
         for name, key in (("non_torch_bytes", "non_torch_memory"), ("kv_bytes", "kv_cache_size")):
             if key in values:
                 setattr(rank, name, _bytes(values[key]))
-        if "gpu_memory_utilization" in values:
+        if "gpu_memory_utilization" in values and "total_gpu_memory" in values:
             rank.utilization = float(values["gpu_memory_utilization"])
             rank.budget_bytes = round(_bytes(values["total_gpu_memory"]) * rank.utilization)
         return True

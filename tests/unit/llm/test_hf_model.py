@@ -86,3 +86,17 @@ def test_a_model_that_is_nowhere_has_a_name_and_no_figures(tmp_path: Path) -> No
     assert found["name"] == "somebody/else"
     assert (found["parameters"], llm["weights_bytes"], llm["kv_cache_bytes"]) == (None, None, None)
     assert sources["llm.weights_bytes"].startswith("null:not-exposed")
+
+
+def test_a_model_that_the_environment_names_is_described_and_not_named(tmp_path: Path) -> None:
+    """TGI's MODEL_ID: a setting; its value is not printed."""
+    machine = server(tmp_path)
+    environ = {"MODEL_ID": "Qwen/Qwen3-8B", "HOME": "/home/alice"}
+    shard = ["/opt/conda/bin/python3", "/opt/conda/bin/text-generation-server", "serve-x"]
+    machine.process(20, ["text-generation-launcher"], ppid=5, environ=environ)
+    machine.process(21, shard, {0: 20 * GIB}, ppid=20, environ=environ)
+    document = machine.snapshot()
+    row = row_of(document, 21)
+    assert row["model"] is not None
+    assert (row["model"]["name"], row["model"]["path"], row["model"]["layers"]) == (None, None, 36)
+    assert "Qwen3-8B" not in str(row)

@@ -7,31 +7,12 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusnap.llm.logs import breakdown, sglang, vllm
-from gpusnap.llm.logs.lines import MAX_LINES, memory_lines
-from gpusnap.llm.logs.llama_cpp import last_complete, read
+from gpusnap.llm.logs.lines import memory_lines
+from gpusnap.llm.logs.llama_cpp import read
 from tests.unit.llm.log_data import lines, log, names
+from tests.unit.llm.log_fuzz import PIECES, TOKENS, read_all
 
-_PIECES = sorted({line for name in names() for line in log(name).splitlines()})
-_TOKENS = [
-    b"MiB", b" = ", b"buffer size", b"KV", b"llama_kv_cache:", b"load_tensors: ", b"CUDA0", b"9" * 40, b"-1",
-    b"[34m", b"\x1b[", b'{"msg":"', b"(", b"GiB", b"time=2025 level=INFO msg=", b'"', b"\xff\xfe", b"\0", b"\n",
-    b"\r", b"|", b"- ", b"KV Cache is allocated. #tokens: ", b"Model loading took ", b"1e308", b"nan", b"0,0,0",
-]  # fmt: skip
-_chunk = st.one_of(st.sampled_from(_PIECES), st.sampled_from(_TOKENS), st.binary(max_size=40))
-
-
-def read_all(data: bytes) -> None:
-    found = memory_lines(data)
-    assert len(found) <= MAX_LINES
-    loads = read(found)
-    last_complete(loads)
-    for load in loads:
-        assert all(nbytes >= 0 for _, _, nbytes in load.rows())
-        load.by_device()
-    breakdown.read(found)
-    vllm.read(found)
-    sglang.read(found)
+_chunk = st.one_of(st.sampled_from(PIECES), st.sampled_from(TOKENS), st.binary(max_size=40))
 
 
 @settings(max_examples=600, deadline=2000)

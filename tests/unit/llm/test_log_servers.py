@@ -52,6 +52,14 @@ the rest of the memory reserved for KV Cache is 11.92GiB.
     assert (rank.non_torch_bytes, rank.activation_bytes) == (round(0.07 * GIB), round(1.23 * GIB))
 
 
+def test_a_torn_memory_profile_is_read_as_far_as_it_goes() -> None:
+    text = (
+        b"Memory profiling results: total_gpu_memory=\xff non_torch_memory=0.35GiB gpu_memory_utilization=0.90\n"
+    )
+    (rank,) = vllm.read(memory_lines(text)).values()
+    assert (rank.non_torch_bytes, rank.budget_bytes) == (round(0.35 * GIB), None)
+
+
 def test_vllms_last_start_counts_and_ranks_stay_apart() -> None:
     text = b"""(EngineCore_DP0 pid=90) INFO 05-13 16:41:31 [core.py:97] Initializing a V1 LLM engine (v0.14.1) with
 (Worker_TP0 pid=92) INFO 05-13 16:42:00 [runner.py:4960] Model loading took 10.00 GiB memory and 23.1 seconds
