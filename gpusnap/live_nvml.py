@@ -43,7 +43,7 @@ def open_nvml() -> LiveNvml:
         code = int(error.value)
         loaded = _loaded_library()
         _let_go_if_replaced(pynvml, library)
-        raise nvml_init_failed(code, _name_of(pynvml, code), loaded) from error
+        raise nvml_init_failed(code, _error_names(pynvml).get(code, f"NVML_ERROR_{code}"), loaded) from error
     return LiveNvml(pynvml, library)
 
 
@@ -108,11 +108,9 @@ def _is_replaced() -> bool:
         return False
 
 
-def _name_of(pynvml: Any, code: int) -> str:
-    for name, value in vars(pynvml).items():
-        if name.startswith("NVML_ERROR_") and value == code:
-            return str(name)
-    return f"NVML_ERROR_{code}"
+def _error_names(pynvml: Any) -> dict[int, str]:
+    """nvmlReturn_t -> NVML's own spelling."""
+    return {value: name for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_")}
 
 
 class LiveNvml:
@@ -122,6 +120,7 @@ class LiveNvml:
         self._pynvml = pynvml
         self._library = library
         self._handles: dict[str, Any] = {}
+        self._error_names: dict[int, str] = {}
         self.version: str | None = _binding_version()
 
     def call(self, function: str, *args: object) -> object:
@@ -137,11 +136,16 @@ class LiveNvml:
                 args = (self.handle(args[0]), *args[1:])
             return _plain(target(*args))
         except pynvml.NVMLError as error:
-            code = int(error.value)
-            raise NvmlError(code, _name_of(pynvml, code)) from error
+            raise self.error(int(error.value)) from error
         except pynvml.NVMLLibraryMismatchError as error:
             # Not an NVMLError: what the binding raises for a missing symbol of drivers before R510.
             raise NvmlError(13, "NVML_ERROR_FUNCTION_NOT_FOUND", str(error)) from error
+
+    def error(self, code: int) -> NvmlError:
+        """A card has a dozen calls that it does not support, at every sample: the names are looked up once."""
+        if not self._error_names:
+            self._error_names = _error_names(self._pynvml)
+        return NvmlError(code, self._error_names.get(code, f"NVML_ERROR_{code}"))
 
     def handle(self, device: str) -> Any:
         """`"0"`: the card of that index; `"0/3"`: its fourth MIG partition slot."""
@@ -182,8 +186,7 @@ def _field_value(nvml: LiveNvml, *args: object) -> object:
     pynvml = nvml._pynvml
     (answer,) = pynvml.nvmlDeviceGetFieldValues(nvml.handle(str(args[0])), [args[1]])
     if answer.nvmlReturn != 0:
-        code = int(answer.nvmlReturn)
-        raise NvmlError(code, _name_of(pynvml, code))
+        raise nvml.error(int(answer.nvmlReturn))
     kinds = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
     return _plain(getattr(answer.value, kinds.get(int(answer.valueType), "ullVal")))
 
@@ -195,9 +198,12 @@ _SPECIAL = {
 }
 
 
+_AS_THEY_ARE = frozenset({int, float, str, bool, type(None)})
+
+
 def _plain(value: Any) -> object:
     """Structs become dictionaries, bytes text (UnicodeDecodeError where it is none), tuples lists."""
-    if value is None or isinstance(value, int | float | str):
+    if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, bytes):
         return value.decode()
@@ -206,8 +212,8 @@ def _plain(value: Any) -> object:
     fields = getattr(value, "_fields_", None)
     if fields is not None:
         return {field[0]: _plain(getattr(value, field[0])) for field in fields}
-    if hasattr(value, "__dict__"):
-        return {name: _plain(item) for name, item in vars(value).items()}
+    if hasattr(value, "__dict__"):  # what the binding makes of a struct: a list may hold hundreds
+        return {name: item if type(item) in _AS_THEY_ARE else _plain(item) for name, item in vars(value).items()}
     return getattr(value, "value", str(value))
 
 

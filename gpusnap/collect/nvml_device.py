@@ -212,9 +212,9 @@ def _flag(reading: Reading) -> Reading:
 def _retired_pages(nvml: Nvml, device: str) -> Reading:
     """Pages by cause 0 (several single-bit errors) and 1 (a double-bit error)."""
     single = ask(nvml, "nvmlDeviceGetRetiredPages", device, 0)
-    double = ask(nvml, "nvmlDeviceGetRetiredPages", device, 1)
     if single.value is None:
         return single
+    double = ask(nvml, "nvmlDeviceGetRetiredPages", device, 1)
     if double.value is None:
         return double
     pages = len(cast("list[object]", single.value)) + len(cast("list[object]", double.value))

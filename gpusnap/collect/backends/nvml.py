@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _PID_MAX = 4_194_304
 _FRESH_US = 1_000_000
 _NOT_SEEN = -1
+_SHARES = ("gpu_percent", "engines_percent.video_encode", "engines_percent.video_decode")
+_NO_SHARES = dict.fromkeys(_SHARES, null("none", "no fresh sample"))
 
 
 class NvmlBackend:
@@ -37,7 +39,7 @@ class NvmlBackend:
         self._options = options
         self._driver: str | None = None
         self._identity: dict[str, dict[str, object]] = {}
-        self._unsupported: dict[str, dict[str, Reading]] = {}
+        self._system_memory: int | None = None
         self._since_us = 0
         self._module: int | None = _NOT_SEEN
 
@@ -89,7 +91,6 @@ class NvmlBackend:
         self._host.close_nvml()
         self._driver = None
         self._identity.clear()
-        self._unsupported.clear()
 
     def _unavailable(self, missing: NvmlUnavailable) -> BackendRow:
         """A mismatch names both versions: the kernel module's and the library's (gpustat#147)."""
@@ -108,6 +109,7 @@ class NvmlBackend:
 
     def _read_cards(self, nvml: Nvml, count: int) -> Harvest:
         harvest = Harvest(backend_row(self.name, version=nvml.version, driver_version=self._driver, detail=None))
+        self._system_memory = system_memory(self._host)
         files = card_files(self._host)
         lost: list[tuple[int, NvmlError]] = []
         for index in range(count):
@@ -180,7 +182,7 @@ class NvmlBackend:
         facts.identity = dict(facts.identity)
         facts.identity["health"] = nvml_device.health(figures)
         facts.identity["power_state"] = "active"
-        kind = nvml_device.memory_kind(figures, system_memory(self._host))
+        kind = nvml_device.memory_kind(figures, self._system_memory)
         figures["memory.kind"] = kind
         if kind.value == "unified" and facts.identity["kind"] == "discrete":
             facts.identity["kind"] = "integrated"
@@ -221,6 +223,7 @@ class NvmlBackend:
             harvest.warnings.append(warning("nvml-struct-mismatch", text, str(facts.identity["id"])))
         shares = self._shares(nvml, device, facts, harvest) if found.rows else null("none")
         unified = facts.figures["memory.kind"].value == "unified"
+        spill = null("unified-memory") if unified else null("not-exposed")
         placed = {(process.adapter_key, process.pid) for process in harvest.processes}
         for row in found.rows.values():
             key = partitions.get(row.instance, facts.key) if row.instance is not None else facts.key
@@ -230,7 +233,7 @@ class NvmlBackend:
             process.figures = {
                 "type": Reading(row.type, "measured:nvml"),
                 "vram_bytes": row.vram,
-                "spill_bytes": null("unified-memory") if unified else null("not-exposed"),
+                "spill_bytes": spill,
                 **_shares_of(shares, row.pid),
             }
             harvest.processes.append(process)
@@ -368,7 +371,6 @@ def _out_of_range(facts: AdapterFacts, what: str, raw: object) -> Warning_:
 
 
 def _shares_of(shares: dict[int, dict[str, Reading]] | Reading, pid: int) -> dict[str, Reading]:
-    leaves = ("gpu_percent", "engines_percent.video_encode", "engines_percent.video_decode")
     if isinstance(shares, Reading):
-        return dict.fromkeys(leaves, shares)
-    return shares.get(pid) or dict.fromkeys(leaves, null("none", "no fresh sample"))
+        return dict.fromkeys(_SHARES, shares)
+    return shares.get(pid) or _NO_SHARES
