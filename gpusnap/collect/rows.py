@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from gpusnap.fields import ADAPTER_GROUPS, ADAPTER_TEXTS, ENGINES, PROCESS_FIGURES, PROCESS_TEXTS
+from gpusnap.fields import (
+    ADAPTER_GROUPS,
+    ADAPTER_TEXTS,
+    ENGINES,
+    PROCESS_FIGURES,
+    PROCESS_IDENTITY,
+    PROCESS_KEYS,
+    PROCESS_TEXTS,
+)
 from gpusnap.reading import Reading, null
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gpusnap.collect.harvest import AdapterFacts
     from gpusnap.model import Adapter, Holder, Process, SharedClient
 
 NOT_EXPOSED = null("not-exposed")
-_PLAIN_PROCESS_TEXTS = tuple(leaf for leaf in PROCESS_TEXTS if leaf not in ("model", "llm"))
+# The leaves of a process row, those of its engines first: they stand in a dictionary of their own.
+_ENGINE_LEAVES = {f"engines_percent.{engine}": engine for engine in ENGINES}
+_OTHER_LEAVES = tuple(
+    leaf for leaf in (*PROCESS_FIGURES, *PROCESS_TEXTS, *PROCESS_IDENTITY) if leaf not in _ENGINE_LEAVES
+)
+_LEAVES = (*_ENGINE_LEAVES, *_OTHER_LEAVES)
+# The keys in document order; every value is put in its place.
+_PROCESS_ROW: dict[str, Any] = dict.fromkeys(PROCESS_KEYS)
+_ALWAYS_SOURCED = frozenset({*PROCESS_FIGURES, "runtimes"})
 
 
 class ProvenanceTable:
@@ -23,6 +39,7 @@ class ProvenanceTable:
     def __init__(self) -> None:
         self.entries: list[dict[str, str]] = []
         self._known: dict[tuple[str, ...], int] = {}
+        self._known_processes: dict[tuple[str, ...], int] = {}
 
     def intern(self, leaves: dict[str, str]) -> int:
         key = (*leaves, *leaves.values())
@@ -32,76 +49,47 @@ class ProvenanceTable:
             self.entries.append(leaves)
         return index
 
+    def intern_process(self, provenances: tuple[str, ...]) -> int:
+        """Of a process's leaves in their order: hundreds of rows have the same, so that few maps are made."""
+        index = self._known_processes.get(provenances)
+        if index is None:
+            index = self._known_processes[provenances] = self.intern(_process_sources(provenances))
+        return index
+
+
+def _process_sources(provenances: Sequence[str]) -> dict[str, str]:
+    """A figure always has its entry, a text while it is null."""
+    sources = dict(zip(_LEAVES, provenances, strict=True))
+    return {
+        leaf: sources[leaf]
+        for leaf in (*PROCESS_FIGURES, *PROCESS_TEXTS, *PROCESS_IDENTITY)
+        if leaf in _ALWAYS_SOURCED or sources[leaf].startswith("null:")
+    }
+
 
 def process_row(
     adapter: str, pid: int, facts: Mapping[str, Reading], own: bool, table: ProvenanceTable
 ) -> Process:
     """`facts` maps leaves to readings; `model.layers`, `llm.*` carry provenance of what `model`, `llm` hold."""
-    sources: dict[str, str] = {}
-    figures: dict[str, object] = {}
-    for leaf in PROCESS_FIGURES:
-        reading = facts.get(leaf, NOT_EXPOSED)
-        figures[leaf] = reading.value
-        sources[leaf] = reading.provenance
-    texts: dict[str, object] = {}
-    for leaf in _PLAIN_PROCESS_TEXTS:
-        reading = facts.get(leaf, NOT_EXPOSED)
-        texts[leaf] = reading.value
-        if reading.value is None or leaf == "runtimes":
-            sources[leaf] = reading.provenance
-    for leaf in ("model", "llm"):
-        reading = facts.get(leaf, NOT_EXPOSED)
-        texts[leaf] = reading.value
-        if reading.value is None:
-            sources[leaf] = reading.provenance
-        else:
-            prefix = leaf + "."
-            sources.update((k, r.provenance) for k, r in facts.items() if k.startswith(prefix))
-    for leaf in ("start_ticks", "ppid", "uid"):
-        texts[leaf] = None
-        if leaf in facts:
-            texts[leaf] = facts[leaf].value
-            if texts[leaf] is None:
-                sources[leaf] = facts[leaf].provenance
-    return cast(
-        "Process",
-        {
-            "adapter": adapter,
-            "pid": pid,
-            "pid_namespace": facts["pid_namespace"].value,
-            "start_ticks": texts["start_ticks"],
-            "started_at": texts["started_at"],
-            "ppid": texts["ppid"],
-            "name": texts["name"],
-            "exe": texts["exe"],
-            "cmdline": texts["cmdline"],
-            "cwd": texts["cwd"],
-            "uid": texts["uid"],
-            "user": texts["user"],
-            "state": texts["state"],
-            "container_id": texts["container_id"],
-            "pod_uid": texts["pod_uid"],
-            "systemd_unit": texts["systemd_unit"],
-            "slurm_job_id": texts["slurm_job_id"],
-            "self": own,
-            "type": texts["type"],
-            "vram_bytes": figures["vram_bytes"],
-            "spill_bytes": figures["spill_bytes"],
-            "paged_bytes": figures["paged_bytes"],
-            "vram_shared_bytes": figures["vram_shared_bytes"],
-            "shared_with": texts["shared_with"],
-            "gpu_percent": figures["gpu_percent"],
-            "engines_percent": {engine: figures[f"engines_percent.{engine}"] for engine in ENGINES},
-            "cpu_percent": figures["cpu_percent"],
-            "rss_bytes": figures["rss_bytes"],
-            "category": facts["category"].value,
-            "role": texts["role"],
-            "runtimes": texts["runtimes"],
-            "model": texts["model"],
-            "llm": texts["llm"],
-            "provenance": table.intern(sources),
-        },
-    )
+    row = _PROCESS_ROW.copy()
+    row["adapter"], row["pid"], row["self"] = adapter, pid, own
+    row["pid_namespace"], row["category"] = facts["pid_namespace"].value, facts["category"].value
+    get, sources = facts.get, []
+    engines = row["engines_percent"] = {}
+    for leaf, engine in _ENGINE_LEAVES.items():
+        reading = get(leaf, NOT_EXPOSED)
+        engines[engine] = reading.value
+        sources.append(reading.provenance)
+    for leaf in _OTHER_LEAVES:
+        reading = get(leaf, NOT_EXPOSED)
+        row[leaf] = reading.value
+        sources.append(reading.provenance)
+    if row["model"] is None and row["llm"] is None:
+        row["provenance"] = table.intern_process(tuple(sources))
+    else:
+        inside = {k: r.provenance for k, r in facts.items() if k.startswith(("model.", "llm."))}
+        row["provenance"] = table.intern(_process_sources(sources) | inside)
+    return cast("Process", row)
 
 
 class AdapterRow:

@@ -36,6 +36,7 @@ def test_process_leaves_are_those_of_the_type() -> None:
     always = {"adapter", "pid", "pid_namespace", "self", "category", "provenance"}
     named = {*fields.PROCESS_FIGURES, *fields.PROCESS_TEXTS, *fields.PROCESS_IDENTITY}
     assert named | always == typed
+    assert [*typing.get_type_hints(model.Process)] == list(fields.PROCESS_KEYS)
     assert [*leaves_of(model.Engines)] == list(fields.ENGINES)
 
 
