@@ -60,7 +60,7 @@ _ONE_SAMPLE = null("needs-two-samples")
 class _Known:
     """A process that was met: its fixed facts and the counters of its last sample."""
 
-    __slots__ = ("age", "believed", "comm", "cpu", "fixed", "kernel", "sample", "start", "words")
+    __slots__ = ("age", "believed", "comm", "cpu", "fixed", "kernel", "raw", "row", "sample", "start", "words")
 
     def __init__(self, start: int, comm: bytes, fixed: dict[str, Reading], words: list[str]) -> None:
         self.start = start
@@ -70,6 +70,9 @@ class _Known:
         self.kernel = False
         self.age = 0
         self.sample = 0
+        # Its last `stat`, and the row that came of it: most processes of a recording sleep.
+        self.raw = b""
+        self.row: dict[str, Reading] = {}
         # (CPU ticks, uptime) at its last sample.
         self.cpu: tuple[int, float] | None = None
         # holds_gpu_file's answer, once it was asked: [answer].
@@ -169,8 +172,10 @@ class ProcessTable:
     def _read(self, pid: int) -> dict[str, Reading] | Reading:
         try:
             raw = self._host.proc.read(f"{pid}/stat")
-            comm, letter, ppid, _, cpu_ticks, start, pages = parse_stat(raw)
             known = self._known.get(pid)
+            if known is not None and known.raw == raw and known.cpu is not None and known.age < REFRESH_SAMPLES:
+                return self._unchanged(known, known.cpu[0])
+            comm, letter, ppid, _, cpu_ticks, start, pages = parse_stat(raw)
             if known is None or known.start != start or known.comm != comm or known.age >= REFRESH_SAMPLES:
                 known = self._meet(pid, raw)
         except OSError as error:
@@ -185,7 +190,15 @@ class ProcessTable:
         row["ppid"] = Reading(ppid, "measured:proc.stat")
         row["rss_bytes"] = Reading(pages * self._page, "measured:proc.stat")
         row["cpu_percent"] = self._cpu_percent(known, cpu_ticks)
+        known.raw, known.row = raw, row
         return row
+
+    def _unchanged(self, known: _Known, cpu_ticks: int) -> dict[str, Reading]:
+        """It has slept since the last sample."""
+        known.age += 1
+        known.sample = self._sample
+        known.row = {**known.row, "cpu_percent": self._cpu_percent(known, cpu_ticks)}
+        return known.row
 
     def _meet(self, pid: int, raw: bytes) -> _Known:
         """Read the fixed facts; a number that changed hands meanwhile is read again (collectd#3773)."""
