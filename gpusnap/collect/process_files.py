@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_CMDLINE = 1 << 20
 MAX_WORDS = 1024
 _PASSWD_LIMIT = 1 << 22
+_MAX_CGROUPS = 1024
 
 _NONE = null("none")
 _EXITED = null("exited")
@@ -38,6 +39,8 @@ class ProcessFiles:
         self._users: dict[int, Reading] = {}
         self._passwd: dict[int, str] | Reading | None = None
         self._cgroup_namespace: bool | None = None
+        # By the file's content: the processes of one job or container have the same.
+        self._cgroups: dict[bytes, dict[str, Reading]] = {}
         try:
             self._boot_offset = parse_boottime_offset(host.proc.read("self/timens_offsets"))
         except (OSError, ValueError):  # a kernel before 5.6
@@ -136,6 +139,14 @@ class ProcessFiles:
             raw = self._host.proc.read(f"{pid}/cgroup")
         except OSError as error:
             return dict.fromkeys(CGROUP_LEAVES, _failure(error))
+        known = self._cgroups.get(raw)
+        if known is None:
+            if len(self._cgroups) >= _MAX_CGROUPS:
+                self._cgroups.clear()
+            known = self._cgroups[raw] = self._cgroup_of(raw)
+        return known
+
+    def _cgroup_of(self, raw: bytes) -> dict[str, Reading]:
         if is_root_only(raw) and self._is_in_cgroup_namespace():
             return dict.fromkeys(CGROUP_LEAVES, _OTHER_CGROUP)
         return {

@@ -36,7 +36,7 @@ _TAKES_VALUE = ("-X", "-W", "-cp", "-classpath", "--class-path", "-p", "--module
 class _Index:
     """PROGRAMS by name; built in a fraction of a millisecond."""
 
-    __slots__ = ("cut", "exact", "places", "prefixes", "scripts", "windows")
+    __slots__ = ("cut", "exact", "places", "prefixes", "scripts", "starts", "windows")
 
     def __init__(self) -> None:
         self.exact: dict[str, Class] = {}
@@ -49,6 +49,7 @@ class _Index:
             for role, names in roles.items():
                 for name in names.split(", "):
                     self._add(name, (category, role))
+        self.starts = tuple(prefix for prefix, _ in self.prefixes)
         for category, role, evidence in SCRIPTS:
             for mark in evidence.split(", "):
                 if mark.startswith("/"):
@@ -72,7 +73,7 @@ class _Index:
             found = self.cut.get(name)
         if found is None and name.lower().endswith(".exe"):
             found = self.windows.get(name.lower()[:-4])
-        if found is None:
+        if found is None and name.startswith(self.starts):
             found = next((kind for prefix, kind in self.prefixes if name.startswith(prefix)), None)
         return found
 
