@@ -117,8 +117,7 @@ class Collector:
         foreign: set[str] = set()
         for facts in kept:
             known = self._table.facts(facts.pid, facts.pid_space, self._holds_gpu_file)
-            for leaf, reading in known.items():
-                facts.figures.setdefault(leaf, reading)
+            facts.figures = {**known, **facts.figures}
             facts.figures["category"], facts.figures["role"] = self._classes.of(facts.pid, facts.figures)
             if known["name"].provenance.startswith("null:other-pid-namespace"):
                 foreign.add(facts.adapter_key)
@@ -145,10 +144,14 @@ class Collector:
     ) -> list[Adapter]:
         parents = {facts.identity.get("parent") for facts in adapters} - {None}
         holders = self._holders(adapters, warnings)
+        others: dict[str, list[dict[str, Reading]]] = {}
+        for adapter, process in processes:
+            if not self._is_own(process):
+                others.setdefault(adapter.key, []).append(process.figures)
         rows = []
         for facts in adapters:
             listed = self._listed(facts)
-            mine = [p.figures for a, p in processes if a is facts and not self._is_own(p)]
+            mine = others.get(facts.key, ())
             books = account(facts, mine, listed=listed, has_partitions=facts.identity["id"] in parents)
             rows.append(
                 adapter_row(
