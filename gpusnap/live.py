@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _PART = 1 << 18  # a read allocates what it asks for, however little comes
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS = os.O_RDONLY
+for _flag in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT"):  # the last two are Windows'
+    _FLAGS |= getattr(os, _flag, 0)
 
 
 class LiveTree:
@@ -26,7 +28,7 @@ class LiveTree:
     __slots__ = ("base",)
 
     def __init__(self, base: str) -> None:
-        self.base = base.rstrip("/") + "/"
+        self.base = base.rstrip("/") + "/" if base else ""
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         fd = os.open(self.base + path, _FLAGS)
@@ -49,8 +51,9 @@ class LiveTree:
             if offset < 0:
                 offset = max(0, os.fstat(fd).st_size + offset)
             data = b""
+            os.lseek(fd, offset, os.SEEK_SET)  # Windows has no pread(2)
             while len(data) < limit:
-                more = os.pread(fd, limit - len(data), offset + len(data))
+                more = os.read(fd, limit - len(data))
                 if not more:
                     break
                 data += more
@@ -78,6 +81,8 @@ class LiveTree:
         )
 
     def links(self, path: str) -> list[tuple[str, str]]:
+        if os.readlink not in os.supports_dir_fd:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
         fd = os.open(self.base + path, os.O_RDONLY | _DIRECTORY)
         found: list[tuple[str, str]] = []
         readlink = os.readlink
@@ -104,7 +109,8 @@ class LiveHost:
         self._procfs = (procfs or "/proc").rstrip("/") or "/"
         self.proc = LiveTree(self._procfs)
         self.sys = LiveTree(sysfs or "/sys")
-        self.root = LiveTree("/")
+        # Paths below it come without their leading slash; on Windows they begin with a drive.
+        self.root = LiveTree("" if sys.platform == "win32" else "/")
         self.platform = self._platform()
         self._nvml: Nvml | None = None
         self._users: dict[int, str | None] = {}

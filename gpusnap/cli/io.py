@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+# Windows' console: winbase.h, wincon.h.
+_STD_OUTPUT = -11
+_VIRTUAL_TERMINAL = 4
+
+
 class CommandError(Exception):
     """Ends a command with one line on standard error and an exit code."""
 
@@ -109,7 +114,21 @@ def wants_colour(when: str, stream_is_terminal: bool, environ: Mapping[str, str]
         return False
     if environ.get("FORCE_COLOR") or environ.get("CLICOLOR_FORCE"):
         return True
-    return stream_is_terminal and environ.get("TERM", "") != "dumb"
+    return stream_is_terminal and environ.get("TERM", "") != "dumb" and _console_knows_colour()
+
+
+def _console_knows_colour() -> bool:
+    """A console of Windows is asked to understand escape sequences; one that can't would show them."""
+    if sys.platform != "win32":
+        return True
+    import ctypes
+
+    kernel = ctypes.windll.kernel32
+    handle = kernel.GetStdHandle(_STD_OUTPUT)
+    mode = ctypes.c_uint32()
+    if not kernel.GetConsoleMode(handle, ctypes.byref(mode)):
+        return False
+    return bool(kernel.SetConsoleMode(handle, mode.value | _VIRTUAL_TERMINAL))
 
 
 def terminal_width(environ: Mapping[str, str]) -> int | None:

@@ -1,6 +1,7 @@
 """What the kernel says of a GPU that shares the system's memory: NVIDIA's Jetson boards and GB10.
 
-`/proc/meminfo` has `MemTotal`, and on boards with the nvgpu driver `NvMapMemUsed`, what its allocator took. A 0 there is no measurement: Thor's nvmap reads 0 while CUDA runs (jetson_stats PR#849). `load` is in tenths of a
+`/proc/meminfo` has `MemTotal`, and on boards with the nvgpu driver `NvMapMemUsed`, what its allocator took. A 0
+there is no measurement: Thor's nvmap reads 0 while CUDA runs (jetson_stats PR#849). `load` is in tenths of a
 percent.
 """
 
@@ -81,8 +82,6 @@ def _load(host: Host, path: str) -> Reading | None:
     if not text.isdigit():
         return null("unknown-format", "sysfs.load")
     tenths = int(text)
-    return (
-        measured(tenths / 10, "sysfs.load")
-        if tenths <= 1000
-        else null("out-of-range", f"sysfs.load says {tenths}")
-    )
+    if tenths > 1000:
+        return null("out-of-range", f"sysfs.load says {tenths}")
+    return measured(tenths / 10, "sysfs.load")

@@ -41,3 +41,5 @@ class Child:
             self._process.send_signal(signal.Signals(number))
         except (ProcessLookupError, PermissionError):  # PermissionError: it changed its user (sudo)
             return
+        except ValueError:  # Windows sends nothing but an end
+            self._process.terminate()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _ENDING = ("SIGHUP", "SIGINT", "SIGTERM")
 # What a command may want for itself (batch systems announce their time limit by SIGUSR1).
 _FORWARDED = (*_ENDING, "SIGQUIT", "SIGUSR1", "SIGUSR2")
+# Windows tells nobody when a command has ended: it is looked at this often.
+_WINDOWS_NAP_SECONDS = 0.2
 # The terminal sends these to the whole foreground group: the command has them already.
 _FROM_KEYS = ("SIGINT", "SIGQUIT")
 
@@ -60,6 +63,8 @@ class Signals:
 
     def sleep(self, seconds: float, sleep: Callable[[float], None]) -> None:
         """`sleep(seconds)`, ended early by a signal; returns at once where one came since the last sleep."""
+        if self._forward is not None and not hasattr(signal, "SIGCHLD"):
+            seconds = min(seconds, _WINDOWS_NAP_SECONDS)
         try:
             self._asleep = True
             if not self._missed_wake:
@@ -94,6 +99,8 @@ def _sent_by_keys(number: int) -> bool:
     """Whether a signal most likely comes from the terminal's keys, which reach the command by themselves."""
     if signal.Signals(number).name not in _FROM_KEYS:
         return False
+    if sys.platform == "win32":  # Ctrl-C reaches every program of the console
+        return True
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:  # no controlling terminal
