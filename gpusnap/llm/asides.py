@@ -211,7 +211,7 @@ def _agreement(evidence: Evidence) -> str:
     workload, api = evidence.workload, evidence.workload.api
     flagged = workload.sources.get("sequences") in ("cmdline", "environ")
     if flagged and api.get("total_slots") != workload.sequences:
-        return f"the flags say {workload.sequences} slots"
+        return f"the flags say {workload.sequences} slot{'s' if workload.sequences != 1 else ''}"
     slot, context = api.get("slot_context"), workload.context
     if workload.sources.get("context") in ("cmdline", "environ") and isinstance(slot, int) and context is not None:
         whole = slot * (1 if workload.unified else workload.sequences or 1)

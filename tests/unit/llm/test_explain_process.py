@@ -93,7 +93,7 @@ def test_a_file_gives_the_same_contexts_as_a_straight_line(tmp_path: Path) -> No
     ("props", "agreement"),
     [
         (PROPS, "agrees with the flags"),
-        ({**PROPS, "total_slots": 4}, "the flags say 1 slots"),
+        ({**PROPS, "total_slots": 4}, "the flags say 1 slot"),
         ({**PROPS, "default_generation_settings": {"n_ctx": 65536}}, "the flags say 32,768 tokens in all"),
     ],
 )
