@@ -1,7 +1,8 @@
 """One amdgpu card's figures from its sysfs folder. Sources: amdgpu_vram_mgr.c, amdgpu_gtt_mgr.c, amdgpu_pm.c.
 
 `mem_info_*` are the driver's books and never touch the card. Sensors, clocks and `gpu_metrics` do, up to Linux
-6.12 even while it sleeps. `pcie_bw` sleeps a second inside the kernel and is never read.
+6.12 even while it sleeps. `pcie_bw` sleeps a second inside the kernel and is never read. hwmon's channels are
+fixed: temp1 edge, temp2 junction, temp3 memory, freq1 graphics, freq2 memory.
 """
 
 from __future__ import annotations
@@ -93,19 +94,16 @@ def live(tree: Tree, path: str) -> Figures:
     figures = {
         "load.gpu_percent": _either(_percent(tree, path, "gpu_busy_percent"), _share(metrics, "gfx")),
         "load.memory_bandwidth_percent": _either(_percent(tree, path, "mem_busy_percent"), _share(metrics, "umc")),
-        "temperature.gpu_celsius": _either(
-            sensors.temperature(("edge", "junction"), "temp1"),
-            hwmon.bounded(metrics.get("temperature_hotspot"), -50, 200),
-        ),
+        "temperature.gpu_celsius": _temperature(sensors, metrics),
         "temperature.memory_celsius": _either(
-            sensors.temperature(("mem",)), hwmon.bounded(metrics.get("temperature_mem"), -50, 200)
+            sensors.temperature("temp3"), hwmon.bounded(metrics.get("temperature_mem"), -50, 200)
         ),
         "temperature.fan_percent": sensors.fan_percent(),
         "power.draw_watts": _either(sensors.power(("power1_average", "power1_input")), _socket_power(metrics)),
         "power.limit_watts": sensors.power(("power1_cap",)),
         "power.energy_joules": _energy(metrics),
-        "clocks.graphics_mhz": _clock(tree, path, sensors, metrics, "sclk", "freq1", "current_gfxclk"),
-        "clocks.memory_mhz": _clock(tree, path, sensors, metrics, "mclk", "freq2", "current_uclk"),
+        "clocks.graphics_mhz": _clock(tree, path, sensors.clock("freq1"), metrics, "sclk", "current_gfxclk"),
+        "clocks.memory_mhz": _clock(tree, path, sensors.clock("freq2"), metrics, "mclk", "current_uclk"),
         "clocks.throttle_reasons": metrics.throttle_reasons(),
     }
     figures.update(ras(tree, path))
@@ -118,6 +116,14 @@ def _metrics(tree: Tree, path: str) -> GpuMetrics:
         return GpuMetrics(tree.read(f"{path}/gpu_metrics", _METRICS_LIMIT))
     except OSError:
         return GpuMetrics(b"")
+
+
+def _temperature(sensors: hwmon.Hwmon, metrics: GpuMetrics) -> Reading:
+    """The edge, temp1; where a chip has none (MI300) the junction, temp2: never one in place of the other."""
+    has_edge = sensors.has("temp1_input") or sensors.has("temp1_label")
+    has_edge = has_edge or metrics.get("temperature_edge").value is not None
+    channel, field = ("temp1", "temperature_edge") if has_edge else ("temp2", "temperature_hotspot")
+    return _either(sensors.temperature(channel), hwmon.bounded(metrics.get(field), -50, 200))
 
 
 def _percent(tree: Tree, path: str, name: str) -> Reading:
@@ -146,10 +152,8 @@ def _energy(metrics: GpuMetrics) -> Reading:
     return metrics.get("energy_accumulator", _ENERGY_UNIT)
 
 
-def _clock(
-    tree: Tree, path: str, sensors: hwmon.Hwmon, metrics: GpuMetrics, label: str, channel: str, field: str
-) -> Reading:
-    reading = _either(sensors.clock(label, channel), _current_state(tree, path, f"pp_dpm_{label}"))
+def _clock(tree: Tree, path: str, sensor: Reading, metrics: GpuMetrics, label: str, field: str) -> Reading:
+    reading = _either(sensor, _current_state(tree, path, f"pp_dpm_{label}"))
     return _either(reading, hwmon.bounded(metrics.get(field), 0, 50_000))
 
 

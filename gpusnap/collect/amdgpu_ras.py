@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpusnap.host import Tree
 
 _PAGES_LIMIT = 1 << 20
+_MEMORY = "umc_err_count"
 _UMC = 1  # bit of the memory controller in the feature mask
 _COUNTS = {"uncorrected_volatile": "ue", "corrected_volatile": "ce"}
 
@@ -29,7 +30,8 @@ def ras(tree: Tree, path: str) -> dict[str, Reading]:
         leaves = ("enabled", "uncorrected_volatile", "corrected_volatile", "retired_pages")
         return {f"ecc.{leaf}": reason for leaf in leaves}
     blocks = [name for name in files if name.endswith("_err_count")]
-    counts = [_count(tree, f"{folder}/{name}", name) for name in blocks]
+    # Without the memory controller's block the sum would leave out what ECC is about.
+    counts = [_count(tree, f"{folder}/{name}", name) for name in blocks] if _MEMORY in blocks else []
     figures = {f"ecc.{leaf}": _sum([count[key] for count in counts]) for leaf, key in _COUNTS.items()}
     figures["ecc.enabled"] = _enabled(tree, folder)
     figures["ecc.retired_pages"] = _retired(tree, folder)
@@ -56,7 +58,7 @@ def _count(tree: Tree, path: str, name: str) -> dict[str, Reading]:
 def _sum(counts: list[Reading]) -> Reading:
     """All blocks together; unknown when one is."""
     if not counts:
-        return null("not-exposed", "sysfs.ras/*_err_count")
+        return null("not-exposed", f"sysfs.ras/{_MEMORY}")
     total = 0
     for count in counts:
         if not isinstance(count.value, int):

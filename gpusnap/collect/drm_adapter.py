@@ -79,7 +79,7 @@ def _sensors(host: Host, target: Target) -> dict[str, Reading]:
         names = ("temperature.gpu_celsius", "temperature.fan_percent", "power.draw_watts")
         return {**leaves, **dict.fromkeys(names, target.touch)}
     sensors = Hwmon(host.sys, path)
-    leaves["temperature.gpu_celsius"] = sensors.temperature((), "temp1")
+    leaves["temperature.gpu_celsius"] = sensors.temperature("temp1")
     leaves["temperature.fan_percent"] = sensors.fan_percent()
     leaves["power.draw_watts"] = sensors.power(("power1_average", "power1_input"))
     return leaves

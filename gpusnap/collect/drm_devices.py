@@ -80,7 +80,8 @@ class DrmDevice:
         """No memory of its own: every SoC part, every NPU, and Intel's first display function."""
         if self.address is None:
             return not self.is_partition
-        return self.accel or (self.vendor_id == "8086" and self.address == "0000:00:02.0")
+        is_intel = self.vendor_id == "8086" or self.driver in ("i915", "xe")
+        return self.accel or (is_intel and self.address == "0000:00:02.0")
 
 
 def find_devices(host: Host) -> list[DrmDevice]:

@@ -78,6 +78,10 @@ def _add(found: Clients, pid: int, target: Target, targets: Targets, info: FdInf
         memory = drm_memory.of_client(info, integrated=target.device.is_integrated)
         client = Client(target.key, info.client_id or f"pid {pid}", memory, info)
     key = (client.device, client.id)
-    client = found.by_key.setdefault(key, client)
-    client.holders.add(pid)
-    found.taken.setdefault(key, now)
+    known = found.by_key.get(key)
+    if known is None or (known.memory.spill.value is None and client.memory.spill.value is not None):
+        # The first reading, or one that says more than another descriptor's did.
+        client.holders = known.holders if known is not None else client.holders
+        found.by_key[key] = known = client
+        found.taken[key] = now
+    known.holders.add(pid)

@@ -33,12 +33,15 @@ def sleeping(why_not: Reading) -> Figures:
 
 def sensors(tree: Tree, path: str, driver: str, card: int | None) -> Figures:
     found = hwmon.Hwmon(tree, path)
+    # xe: temp2 is the package's, temp3 the memory's; channel 1 of power and energy the card's, 2 the package's.
+    package = "temp1" if driver == "i915" else "temp2"
+    whole_card = "energy1" if found.has("energy1_input") or not found.has("energy2_input") else "energy2"
     gt = f"{path}/drm/card{card}" if driver == "i915" else f"{path}/tile0/gt0/freq0"
     return {
-        "temperature.gpu_celsius": found.temperature(("pkg",), "temp1" if driver == "i915" else ""),
-        "temperature.memory_celsius": found.temperature(("vram",)),
+        "temperature.gpu_celsius": found.temperature(package),
+        "temperature.memory_celsius": found.temperature("temp3"),
         "power.limit_watts": found.power(("power1_max", "power2_max")),
-        "power.energy_joules": found.energy(("card", "pkg")),
+        "power.energy_joules": found.energy(whole_card),
         "clocks.graphics_mhz": _clock(tree, gt, driver),
         "clocks.throttle_reasons": _throttles(tree, gt, driver),
     }
@@ -62,7 +65,13 @@ def _throttles(tree: Tree, gt: str, driver: str) -> Reading:
     if status.value is None or status.value == 0:
         return status if status.value is None else measured([], "sysfs.throttle_reason_status")
     name = "" if driver == "i915" else "reason_"
-    held = [reason for reason in _THROTTLES if number(tree, f"{prefix}{name}{reason}", "sysfs").value == 1]
+    held = []
+    for reason in _THROTTLES:
+        reading = number(tree, f"{prefix}{name}{reason}", f"sysfs.throttle_reason_{reason}")
+        if reading.value is None and not reading.provenance.startswith("null:not-exposed"):
+            return reading  # it may be the one
+        if reading.value == 1:
+            held.append(reason)
     return measured(held, "sysfs.throttle_reason_status")
 
 
@@ -83,7 +92,7 @@ class EnergyRate:
         joules, seconds = energy.value - before[0], now - before[1]
         if joules < 0:
             return null("failed", "the energy counter restarted")
-        return hwmon.bounded(computed(round(joules / seconds, 1), "hwmon.energy1_input"), 0, 10_000)
+        return hwmon.bounded(computed(round(joules / seconds, 1), energy.provenance.partition(":")[2]), 0, 10_000)
 
 
 def health(figures: Figures) -> str:

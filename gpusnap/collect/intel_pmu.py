@@ -45,7 +45,10 @@ class Pmu:
             config = text(host.sys, f"{folder}/events/{event}", 64)
             if not event.endswith("-busy") or engine not in _CLASSES or config is None:
                 continue
-            number = int(config.removeprefix("config="), 16)
+            try:
+                number = int(config.removeprefix("config="), 16)
+            except ValueError:
+                continue
             cpu_number = int(cpu) if cpu is not None and cpu.isdigit() else 0
             self._counters.append((engine, host.perf_counter(int(kind), number, cpu_number)))
 

@@ -111,13 +111,18 @@ def dmem_current(host: Host, address: str) -> Reading:
     except OSError as error:
         return why(error, source)
     for name in names:
+        if name.startswith(("dmem.", "cgroup.")):
+            continue
         try:
             raw = host.sys.read(f"{_DMEM}/{name}/dmem.current", 65536)
-        except OSError:  # a file, or a group without the controller
+        except (FileNotFoundError, NotADirectoryError):  # a file, or a group without the controller
             continue
+        except OSError as error:
+            return why(error, source)
         size = _regions(raw, address)
-        if size is not None:
-            total = size if total is None else total + size
+        if size is None:  # every group names every region
+            return unknown_format(source, raw)
+        total = size if total is None else total + size
     return null("not-exposed", source) if total is None else estimated(total, source)
 
 

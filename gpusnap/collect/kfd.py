@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.collect.sysfs import size
+from gpusnap.collect.sysfs import integer, size
 from gpusnap.reading import Reading, measured, null
 
 if TYPE_CHECKING:
@@ -45,16 +45,16 @@ def nodes(host: Host) -> list[KfdNode]:
 
 def _node(host: Host, folder: str) -> KfdNode | None:
     try:
-        gpu_id = host.sys.read(f"{folder}/gpu_id", 64).strip()
+        gpu_id = integer(host.sys.read(f"{folder}/gpu_id", 64))
         properties = _properties(host.sys.read(f"{folder}/properties", 16384))
     except OSError:  # another user's container hides nodes (EPERM)
         return None
     location, render = properties.get("location_id"), properties.get("drm_render_minor")
-    if not gpu_id.isdigit() or gpu_id == b"0" or location is None or render is None:
+    if gpu_id is None or gpu_id == 0 or location is None or render is None:
         return None
     bus, device = (location >> 8) & 0xFF, (location >> 3) & 0x1F
     address = f"{properties.get('domain', 0):04x}:{bus:02x}:{device:02x}.{location & 7:x}"
-    return KfdNode(gpu_id.decode(), address, render, _memory(host, folder))
+    return KfdNode(str(gpu_id), address, render, _memory(host, folder))
 
 
 def _properties(raw: bytes) -> dict[str, int]:

@@ -65,7 +65,8 @@ def system_memory(host: Host) -> int | None:
         text = host.proc.read("meminfo", 4096)
     except OSError:
         return None
-    for line in text.split(b"\n"):
-        if line.startswith(b"MemTotal:"):
-            return int(line.split()[1]) * 1024
+    for line in text.split(b"\n")[:-1]:
+        fields = line.split()
+        if line.startswith(b"MemTotal:") and len(fields) > 1 and fields[1].isdigit():
+            return int(fields[1]) * 1024
     return None

@@ -48,12 +48,12 @@ def why(error: OSError, source: str, special: Mapping[int, str] | None = None) -
 
 
 def text(tree: Tree, path: str, limit: int = 4096) -> str | None:
-    """The file's text without its newline, cleaned; None where it is missing, unreadable or empty."""
+    """The file's text without its newline, cleaned; None where it is missing, unreadable, torn or empty."""
     try:
         raw = tree.read(path, limit)
     except OSError:
         return None
-    return clean(raw.strip(b" \t\r\n\0"), 256) or None
+    return (clean(raw.strip(), 256) or None) if raw.endswith(b"\n") else None
 
 
 def number(

@@ -51,7 +51,7 @@ class AmdgpuBackend:
         facts = AdapterFacts(address)
         state, blocked = power_state(tree, path)
         facts.identity = self._identify(address, path)
-        facts.identity.update(driver="amdgpu", driver_version=version, power_state=state)
+        facts.identity.update(vendor="amd", driver="amdgpu", driver_version=version, power_state=state)
         facts.identity["index"] = card_index(tree, path)
         kind = facts.identity["kind"]
         unified = amdgpu_card.kind_of_memory(None if isinstance(kind, Reading) else kind)

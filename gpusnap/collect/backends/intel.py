@@ -76,6 +76,7 @@ class IntelBackend:
         index = card_index(tree, path)
         facts.identity = {
             **self._identity[address],
+            "vendor": "intel",
             "index": index,
             "kind": "integrated" if integrated else "discrete",
             "driver": driver,

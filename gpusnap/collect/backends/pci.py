@@ -64,9 +64,17 @@ class PciBackend:
             **identity,
             "index": card_index(self._host.sys, path),
             "driver": null("none", "no driver is bound") if driver is None else driver,
-            "power_state": power_state(self._host.sys, path)[0],
+            "power_state": self._power_state(path),
         }
         return facts
+
+    def _power_state(self, path: str) -> str | None:
+        """Only what the bus says: without a word of it a card that does not answer is not called active."""
+        try:
+            self._host.sys.stat(f"{path}/power/runtime_status")
+        except OSError:
+            return None
+        return power_state(self._host.sys, path)[0]
 
     def _identify(self, address: str, path: str) -> dict[str, object] | None:
         """None for what is no adapter: another class, a BMC, a virtual screen, a virtual function."""
