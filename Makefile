@@ -43,6 +43,7 @@ type: $(READY) ## Check types, strictly
 golden: $(READY) ## Write the generated files anew (JSON Schema, golden outputs): review the diff
 	$(BIN)/python -m gpusnap.schema.generate
 	$(BIN)/python -m tests.example_snapshots
+	$(BIN)/python -m tests.chaos
 
 bench: $(READY) ## Measure costs beside the peers, in one run
 	$(BIN)/python -m tests.bench

@@ -96,7 +96,8 @@ def effect_of(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]
             if now != value:
                 kind = "null" if now is None else "change"
                 effect.setdefault(kind, {}).setdefault(row, []).append(leaf)
-    return {kind: {row: sorted(names) for row, names in sorted(rows.items())} for kind, rows in effect.items()}
+    kinds = [kind for kind in ("null", "change", "gone", "new") if kind in effect]
+    return {kind: {row: sorted(names) for row, names in sorted(effect[kind].items())} for kind in kinds}
 
 
 def effects(machine: Path) -> dict[str, dict[str, Effect]]:

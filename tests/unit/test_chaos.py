@@ -73,7 +73,7 @@ FEEDS: tuple[tuple[str, str], ...] = (
     ("sys/*/vendor", r"vendor|model|kind|memory\.kind"),
     ("sys/*/device", r"model|kind|memory\.kind"),
     ("sys/*/revision", r"model"),
-    ("sys/*/class", r"model|kind"),
+    ("sys/*/class", r"model|kind|power_state"),
     ("root/usr/share/*", r"model"),
     ("root/dev/*", rf"memory\..*|{CLIENT}|{ACCOUNT}|health|load\..*"),
     ("sys/class/kfd/*/mem_banks/*", r"memory\.total_bytes"),
