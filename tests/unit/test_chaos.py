@@ -89,7 +89,10 @@ FEEDS: tuple[tuple[str, str], ...] = (
     ("proc/*/maps", r"runtimes|role|category"),
     ("proc/self/mounts", r"processes_listed|unreadable_pids"),
     ("proc/sys/kernel/random/boot_id", r"boot_id"),
-    ("proc/meminfo", r"memory\.kind|kind|model.*|llm.*"),
+    ("proc/meminfo", r"memory\.(kind|shared_total_bytes|shared_used_bytes)|kind|model.*|llm.*"),
+    # Jetson: the device tree says that there is one.
+    ("*.gpu/load", r"load\.gpu_percent"),
+    ("proc/device-tree/*", r"detail|status|model|kind|memory\.kind"),
     ("proc/uptime", r"uptime_seconds"),
     ("proc/stat", r"started_at"),
     ("proc/driver/nvidia/version", r"driver_version|detail"),
