@@ -110,6 +110,7 @@ DECIDES_ROWS = (
     "sys/*/vendor",
     "proc/self/mounts",
     "proc/driver/nvidia/*",
+    "proc/device-tree/compatible",
     "proc/*/stat",
 )
 ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
