@@ -70,7 +70,7 @@ class PsutilTable:
         return self._words.get(pid, [])
 
     def is_kernel_thread(self, pid: int) -> bool:
-        return pid in _KERNEL[self._host.platform]
+        return pid in _KERNEL.get(self._host.platform, ())
 
     def _row(self, pid: int) -> dict[str, Reading]:
         row = self._rows.get(pid)

@@ -25,7 +25,8 @@ if platform == "win32":
         if hasattr(os, name):
             delattr(os, name)
     for name in ("SIGPIPE", "SIGHUP", "SIGCHLD", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGKILL", "SIGALRM", "SIGSTOP"):
-        delattr(signal, name)
+        if hasattr(signal, name):
+            delattr(signal, name)
     sys.modules["msvcrt"] = types.ModuleType("msvcrt")
 else:
     for name in ("prlimit", "sched_getaffinity"):
