@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gpusnap.captured import Entry
+from gpusnap.captured_tree import Entry
 from gpusnap.codec import dumps
 from tests.contract import check_contract
 from tests.unit.llm.machine import Machine
