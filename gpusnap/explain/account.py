@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.explain.rows import card_name, entry_of, program, reason_word, rows_of
+from gpusnap.explain.rows import card_name, entry_of, program, reason, reason_word, rows_of
 from gpusnap.explain.words import age_seconds, count_of
 from gpusnap.render.units import (
     apportion,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpusnap.model import Adapter, Process, Snapshot
 
 MOST_PARTS = 7
+LEFTOVER = "accounting.unattributed_bytes"
 
 
 class Part(NamedTuple):
@@ -103,6 +104,8 @@ def sentence(document: Snapshot, card: Adapter) -> str:
         return _without_a_figure(document, card)
     total, books = card["memory"]["total_bytes"], card["accounting"]
     head = f"{format_of_total(used, total)} used"
+    if reason(entry_of(document, card), LEFTOVER) == "partitioned":
+        return f"{head}, see its partitions"
     if card["processes_listed"] == "unavailable":
         why = reason_word(entry_of(document, card), "processes_listed")
         return f"{head}; it can't be attributed, since processes can't be listed: {why}"

@@ -86,7 +86,7 @@ def _explain_process(
     mine = {row["adapter"] for row in rows}
     cards = [card for card in snapshot["adapters"] if card["id"] in mine]
     findings = [one for card in cards for one in in_card(CardView(snapshot, card, viewer, around))]
-    findings = ranked(one for one in findings if one.finding["subject"]["pid"] == chosen.pid)
+    findings = ranked(one for one in findings if chosen.pid is not None and one.concerns(chosen.pid))
     figures = with_words(snapshot, rows, aside)
     subject = _subject(chosen, source)
     subject["adapter"] = rows[0]["adapter"] if len(rows) == 1 else None
@@ -141,7 +141,7 @@ def explain_history(
 def _concerns(one: Found, chosen: Chosen) -> bool:
     subject = one.finding["subject"]
     return (chosen.adapter is None or subject["adapter"] in (None, chosen.adapter)) and (
-        chosen.pid is None or subject["pid"] in (None, chosen.pid)
+        chosen.pid is None or subject["pid"] is None or one.concerns(chosen.pid)
     )
 
 

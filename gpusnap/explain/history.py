@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 # Processes that are followed at once or remembered; beyond it the smallest ones that ended are let go.
 MOST_PROCESSES = 256
 MOST_EVENTS = 2000
+COUNTERS = frozenset(
+    {
+        "corrected_volatile",
+        "uncorrected_volatile",
+        "corrected_aggregate",
+        "uncorrected_aggregate",
+        "energy_joules",
+    }
+)
 
 Key = tuple[int, str, int, "int | None"]
 
@@ -136,9 +145,8 @@ class History:
         _extend(track.used, tick, card["memory"]["used_bytes"], load, joined, why, usual)
         why = reason_word(entry_of(document, card), "accounting.unattributed_bytes")
         _extend(track.rest, tick, card["accounting"]["unattributed_bytes"], load, joined, why, usual)
-        for leaf in ("corrected_volatile", "uncorrected_volatile", "corrected_aggregate", "uncorrected_aggregate"):
-            value = card["ecc"].get(leaf)
-            if isinstance(value, int):
+        for leaf, value in (*card["ecc"].items(), ("energy_joules", card["power"]["energy_joules"])):
+            if leaf in COUNTERS and isinstance(value, int | float):
                 counter = track.counters.get(leaf)
                 if counter is None:
                     track.counters[leaf] = Counter(value)

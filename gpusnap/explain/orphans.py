@@ -21,11 +21,21 @@ def is_orphan(document: Snapshot, row: Process, around: Surroundings) -> bool:
     unit = row["systemd_unit"]
     if row["category"] in BY_RIGHT or (unit is not None and unit.endswith(".service") and not _of_a_user(unit)):
         return False
-    if document["host"]["container"] is True or row["ppid"] is None:
+    host = document["host"]
+    if host["platform"] not in ("linux", "wsl") or row["ppid"] is None:
+        return False  # launchd is every program's parent on a Mac
+    if host["container"] is True:
         return False  # the first process of a container is everybody's parent there
+    if around.listening is None and _is_a_server(row):
+        return False
     if around.listening is not None and row["pid"] in around.listening:
         return False
     return row["ppid"] == 1 or _is_reaper(around.parents.get(row["pid"]), row)
+
+
+def _is_a_server(row: Process) -> bool:
+    """As far as a file tells: a model server that somebody detached; its workers have titles of their own."""
+    return row["llm"] is not None and row["llm"]["server"] is not None and "::" not in (row["name"] or "")
 
 
 def _is_reaper(parent: Parent | None, row: Process) -> bool:

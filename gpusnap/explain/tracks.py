@@ -158,13 +158,13 @@ class Counter:
 
     __slots__ = ("first", "grown", "growths", "last", "resets")
 
-    def __init__(self, value: int) -> None:
+    def __init__(self, value: float) -> None:
         self.first = self.last = value
-        self.grown = 0
-        self.growths: list[tuple[float, int]] = []
+        self.grown: float = 0
+        self.growths: list[tuple[float, float]] = []
         self.resets: list[float] = []
 
-    def add(self, time: float, value: int) -> None:
+    def add(self, time: float, value: float) -> None:
         delta = value - self.last
         if delta < 0:
             if len(self.resets) < _RANGES:

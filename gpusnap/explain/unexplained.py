@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpusnap.explain.findings import thresholds as at
-from gpusnap.explain.rows import entry_of, reason
+from gpusnap.explain.rows import entry_of, reason, reason_word
 from gpusnap.explain.words import count_of, pid_list
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ SERVICES = frozenset(
 )
 
 
+ELSEWHERE = "Windows itself has the figures: run gpusnap on Windows, whose own counters it reads there."
+
+
 class Cause(NamedTuple):
     says: str
     advice: str | None = None
@@ -52,6 +55,9 @@ def unexplained(view: CardView) -> int | None:
     """Bytes that nobody is known to hold: the unattributed rest, or all of used where there is no list."""
     if view.unattributed is not None:
         return view.unattributed
+    why = reason(view.entry, "accounting.unattributed_bytes"), reason(view.entry, "processes_listed")
+    if not {"partitioned", "not-requested"}.isdisjoint(why):
+        return None  # it stands on the partitions, or nobody asked
     if not view.listed or view.card["accounting"]["attributed_bytes"] is None:
         return view.used
     return None  # over-attributed: "0 to X" is said by the account, it is no riddle
@@ -82,6 +88,13 @@ def causes(view: CardView) -> list[Cause]:
         row for row in view.rows if row["name"] is None and _why_nameless(view, row) == "other-pid-namespace"
     ]
     gone = [row for row in view.rows if _why_nameless(view, row) == "exited"]
+    unmeasured = [row for row in view.rows if row["vram_bytes"] is None]
+    if unmeasured:
+        why = reason(entry_of(view.document, unmeasured[0]), "vram_bytes")
+        words = reason_word(entry_of(view.document, unmeasured[0]), "vram_bytes")
+        number = count_of(len(unmeasured), "listed process", "listed processes")
+        advice = ELSEWHERE if why in ("wddm", "wsl") else None
+        found.append(Cause(f"{number} without a figure: {words}", advice))
     held = suspects(view)
     if held:
         found.append(

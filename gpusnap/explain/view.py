@@ -46,6 +46,11 @@ class Found(NamedTuple):
 
     finding: Finding
     headline: str | None = None
+    # The processes that it is about, where they are several.
+    pids: tuple[int, ...] = ()
+
+    def concerns(self, pid: int) -> bool:
+        return pid in self.pids or self.finding["subject"]["pid"] == pid
 
 
 class CardView:

@@ -24,7 +24,7 @@ def find_in_history(history: History) -> Iterator[Found]:
             "counter-reset",
             "info",
             {"kind": "adapter", "adapter": track.id, "pid": None, "start_ticks": None, "source": None},
-            f"error counters began anew {count_of(len(resets), 'time')}",
+            f"counters began anew {count_of(len(resets), 'time')}",
             [f"{', '.join(names)} fell at {', '.join(minute(time) for time in resets[:5])}"],
             [
                 "The driver was loaded anew or the card was reset; growth is counted from there, never as "

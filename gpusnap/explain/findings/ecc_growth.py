@@ -68,7 +68,7 @@ def find_in_history(history: History) -> Iterator[Found]:
                 CODE,
                 severity,  # type: ignore[arg-type]
                 {"kind": "adapter", "adapter": track.id, "pid": None, "start_ticks": None, "source": None},
-                f"{count_of(counter.grown, 'new ' + ERROR)} during the recording",
+                f"{count_of(round(counter.grown), 'new ' + ERROR)} during the recording",
                 [f"{leaf}: {counter.first} → {counter.last}", *counters(track.last_row)],
                 ["Drain the card, reset it or reboot; if the count grows again, have the card replaced."],
             )

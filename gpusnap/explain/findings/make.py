@@ -26,6 +26,7 @@ def found(
     advice: Sequence[str] = (),
     *,
     headline: str | None = None,
+    pids: Sequence[int] = (),
 ) -> Found:
     return Found(
         {
@@ -37,4 +38,5 @@ def found(
             "advice": list(advice),
         },
         headline,
+        tuple(pids),
     )

@@ -80,6 +80,7 @@ def _group(view: CardView, name: str, user: str, rows: list[Process]) -> Found:
         evidence,
         act_or_ask(view, rows, do, facts, "please end them"),
         headline=headline,
+        pids=[row["pid"] for row in rows],
     )
 
 

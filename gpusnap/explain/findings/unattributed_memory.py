@@ -31,7 +31,8 @@ def find(view: CardView) -> Iterator[Found]:
         yield _without_a_list(view, rest)
         return
     bound = view.card["accounting"]["unmeasured_processes"]
-    upto = "up to " if (bound is not None and bound > 0) or view.card["unreadable_pids"] else ""
+    unmeasured = bound is not None and bound > 0
+    upto = "up to " if unmeasured or view.card["unreadable_pids"] else ""
     likely = causes(view)
     nobody = not view.rows
     evidence = [
@@ -51,7 +52,7 @@ def find(view: CardView) -> Iterator[Found]:
     advice.append(NOT_FUSER)
     yield found(
         CODE,
-        "warning",
+        "notice" if unmeasured else "warning",
         view.subject(),
         f"{upto}{format_bytes(rest)} in use that no listed process holds; {likely[0].says}",
         evidence,

@@ -155,7 +155,7 @@ def test_what_happened_to_the_clock_and_the_machine_is_said() -> None:
     assert found["gap"]["title"] == "1 gap without samples"
     assert "10 min 10 s" in found["gap"]["evidence"][0]
     assert found["clock-step"]["evidence"] == ["+874 s at 2026-11-30 12:17Z"]
-    assert found["counter-reset"]["title"] == "error counters began anew 2 times"
+    assert found["counter-reset"]["title"] == "counters began anew 2 times"
 
 
 def test_new_uncorrected_errors_during_a_recording_are_critical_and_come_first() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusnap.explain.explanation import explain_history, explain_snapshot
 from gpusnap.explain.history import History
+from gpusnap.explain.subject import Chosen
 from gpusnap.explain.view import Parent, Surroundings, Viewer
 from tests.builders import GIB, MIB, START, adapter, backend, holder, llm_facts, model_facts, process, snapshot
 
@@ -479,3 +480,53 @@ def test_an_answer_for_one_card_adds_up() -> None:
         "15.6 of 16.0 GiB used: model weights 8.4, KV cache 5.0, Firefox 0.8, desktop 0.6, its context 0.4, "
         "0.4 unattributed."
     )
+
+
+def test_report_094_and_112_where_the_driver_tells_no_figures_the_rest_is_a_bound() -> None:
+    # nvtop#432 (WSL), nvitop#55 (WDDM): 14360 MiB used, the driver's figure for pid 79 is its sentinel.
+    for why in ("null:wsl", "null:wddm"):
+        card = adapter(total=16 * GIB, used=14360 * MIB, busy=50)
+        explanation = explain(snapshot([card], [process(79, why)]), Viewer())
+        found = only(explanation, "unattributed-memory")
+        assert found["severity"] == "notice"
+        assert found["title"].startswith(
+            "up to 14.0 GiB in use that no listed process holds; 1 listed process without"
+        )
+        assert "Windows itself has the figures" in words(found)
+        assert "1 process not measured" in explanation["answer"]
+
+
+def test_report_043_a_card_that_is_cut_into_partitions_is_no_riddle() -> None:
+    # sacred#864: the parent's figures are refused, its partitions have their own.
+    parent = adapter(0, total=40 * GIB, used=30 * GIB, busy="null:not-supported", listed="null:partitioned")
+    explanation = explain(snapshot([parent], []))
+    assert codes(explanation) == []
+    assert explanation["answer"] == "30.0 of 40.0 GiB used, see its partitions."
+
+
+def test_processes_that_nobody_asked_for_are_no_finding() -> None:
+    card = adapter(used=9 * GIB, listed="null:not-requested --no-processes")
+    assert codes(explain(snapshot([card], None))) == []
+
+
+def test_a_detached_model_server_of_a_file_is_no_orphan_and_its_workers_are() -> None:
+    llm = llm_facts(server="vllm")
+    server = process(50, 9 * GIB, name="vllm", ppid=1, category="llm", llm=llm)
+    worker = process(51, 9 * GIB, name="VLLM::Worker", ppid=1, category="llm", llm=llm)
+    found = codes(explain(snapshot([adapter(total=80 * GIB, used=9 * GIB)], [server]), around=Surroundings()))
+    assert "orphan-workers" not in found
+    found = codes(explain(snapshot([adapter(total=80 * GIB, used=9 * GIB)], [worker]), around=Surroundings()))
+    assert "orphan-workers" in found
+
+
+def test_a_mac_whose_programs_all_belong_to_launchd_has_no_orphans() -> None:
+    row = process(50, 9 * GIB, ppid=1, category="llm")
+    document = snapshot([adapter(used=9 * GIB, vendor="apple")], [row], platform="macos")
+    assert "orphan-workers" not in codes(explain(document))
+
+
+def test_one_of_several_orphans_is_explained_as_one() -> None:
+    rows = [process(9811 + n, 9 * GIB, name="VLLM::Worker", ppid=1, user="bob") for n in range(8)]
+    document = snapshot([adapter(total=80 * GIB, used=73 * GIB)], rows)
+    explanation = explain_snapshot(document, Chosen("process", pid=9813), viewer=ALICE, around=QUIET).document
+    assert "orphan-workers" in codes(explanation)
