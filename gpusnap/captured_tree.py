@@ -166,6 +166,9 @@ class CapturedTree:
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         return self.read_at(path, 0, limit)
 
+    def read_record(self, path: str) -> bytes:
+        return self.read_at(path, 0, READ_LIMIT)
+
     def read_at(self, path: str, offset: int, limit: int) -> bytes:
         full, entry = self._find(path)
         if entry is None or entry.data is None:

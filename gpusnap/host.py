@@ -84,6 +84,9 @@ class Tree(Protocol):
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         """At most `limit` bytes of the file, one read where the kernel allows it."""
 
+    def read_record(self, path: str) -> bytes:
+        """A file that the kernel writes in one piece of less than a page (`/proc/PID/stat`): one read, no more."""
+
     def read_at(self, path: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset` (a negative one counts from the end)."""
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gpusnap.host import HttpReply, Nvml, PerfCounter
 
 _PART = 1 << 18  # a read allocates what it asks for, however little comes
+_PAGE = 4096
+_MAX_RECORDS = 256
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _FLAGS = os.O_RDONLY
 for _flag in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT"):  # the last two are Windows'
@@ -25,10 +27,12 @@ for _flag in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT"):
 class LiveTree:
     """A folder of this machine; `base` ends in `/`."""
 
-    __slots__ = ("base",)
+    __slots__ = ("_records", "base")
 
     def __init__(self, base: str) -> None:
         self.base = base.rstrip("/") + "/" if base else ""
+        # Descriptors of records: they stay with their process, and reading one again costs half of opening it.
+        self._records: dict[str, int] = {}
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         fd = os.open(self.base + path, _FLAGS)
@@ -44,6 +48,25 @@ class LiveTree:
         finally:
             os.close(fd)
         return b"".join(parts)
+
+    def read_record(self, path: str) -> bytes:
+        fd = self._records.get(path)
+        if fd is not None:
+            try:
+                return os.pread(fd, _PAGE, 0)
+            except OSError:  # its process is gone: the number may be another's by now
+                os.close(self._records.pop(path))
+        fd = os.open(self.base + path, _FLAGS)
+        if len(self._records) >= _MAX_RECORDS:
+            self._forget_records()
+        self._records[path] = fd
+        return os.read(fd, _PAGE)
+
+    def _forget_records(self) -> None:
+        """Some are of processes that nobody asks for any more."""
+        for fd in self._records.values():
+            os.close(fd)
+        self._records.clear()
 
     def read_at(self, path: str, offset: int, limit: int) -> bytes:
         fd = os.open(self.base + path, _FLAGS)

@@ -50,6 +50,9 @@ class SavingTree:
             entry.data = data
         return data
 
+    def read_record(self, path: str) -> bytes:
+        return self.read(path)
+
     def read_at(self, path: str, offset: int, limit: int) -> bytes:
         data = self._asked(path, lambda: self._inner.read_at(path, offset, limit))
         entry = self._entry(path)

@@ -55,28 +55,45 @@ REFRESH_SAMPLES = 60
 _NAMESPACES = {name: measured(name, "proc.ns") for name in ("host", "container", "unknown")}
 _STATE_READINGS = {letter: measured(word, "proc.stat") for letter, word in STATES.items()}
 _ONE_SAMPLE = null("needs-two-samples")
+_IDLE = computed(0.0, "proc.stat")
 
 
 class _Known:
     """A process that was met: its fixed facts and the counters of its last sample."""
 
-    __slots__ = ("age", "believed", "comm", "cpu", "fixed", "kernel", "raw", "row", "sample", "start", "words")
+    __slots__ = ("age", "believed", "comm", "cpu", "kernel", "raw", "row", "sample", "start", "words")
 
     def __init__(self, start: int, comm: bytes, fixed: dict[str, Reading], words: list[str]) -> None:
         self.start = start
         self.comm = comm
-        self.fixed = fixed
+        # The facts as of its last sample; never changed, another one takes its place.
+        self.row = fixed
         self.words = words
         self.kernel = False
+        # `stat` as it was read last.
+        self.raw = b""
         self.age = 0
         self.sample = 0
-        # Its last `stat`, and the row that came of it: most processes of a recording sleep.
-        self.raw = b""
-        self.row: dict[str, Reading] = {}
         # (CPU ticks, uptime) at its last sample.
         self.cpu: tuple[int, float] | None = None
         # holds_gpu_file's answer, once it was asked: [answer].
         self.believed: list[bool | None] = []
+
+    def update(self, state: Reading, ppid: int, rss: int, cpu: Reading) -> None:
+        """What may differ from sample to sample. A reading that says the same as before stays the same object."""
+        before = self.row
+        row = {
+            **before,
+            "state": state,
+            "ppid": _kept(before.get("ppid"), ppid),
+            "rss_bytes": _kept(before.get("rss_bytes"), rss),
+            "cpu_percent": cpu,
+        }
+        self.row = row
+
+
+def _kept(before: Reading | None, value: int) -> Reading:
+    return before if before is not None and before.value == value else Reading(value, "measured:proc.stat")
 
 
 class Table(Protocol):
@@ -171,10 +188,10 @@ class ProcessTable:
 
     def _read(self, pid: int) -> dict[str, Reading] | Reading:
         try:
-            raw = self._host.proc.read(f"{pid}/stat")
+            raw = self._host.proc.read_record(f"{pid}/stat")
             known = self._known.get(pid)
-            if known is not None and known.raw == raw and known.cpu is not None and known.age < REFRESH_SAMPLES:
-                return self._unchanged(known, known.cpu[0])
+            if known is not None and known.raw == raw and known.age < REFRESH_SAMPLES:
+                return self._unchanged(known)
             comm, letter, ppid, _, cpu_ticks, start, pages = parse_stat(raw)
             if known is None or known.start != start or known.comm != comm or known.age >= REFRESH_SAMPLES:
                 known = self._meet(pid, raw)
@@ -184,20 +201,21 @@ class ProcessTable:
             return null("unknown-format", "proc.stat")
         known.age += 1
         known.sample = self._sample
-        row = known.fixed.copy()
         state = _STATE_READINGS.get(letter)
-        row["state"] = null("unknown-format", f"state {letter}") if state is None else state
-        row["ppid"] = Reading(ppid, "measured:proc.stat")
-        row["rss_bytes"] = Reading(pages * self._page, "measured:proc.stat")
-        row["cpu_percent"] = self._cpu_percent(known, cpu_ticks)
-        known.raw, known.row = raw, row
-        return row
+        if state is None:
+            state = null("unknown-format", f"state {letter}")
+        cpu = self._cpu_percent(known, cpu_ticks)
+        known.update(state, ppid, pages * self._page, cpu)
+        known.raw = raw
+        return known.row
 
-    def _unchanged(self, known: _Known, cpu_ticks: int) -> dict[str, Reading]:
-        """It has slept since the last sample."""
+    def _unchanged(self, known: _Known) -> dict[str, Reading]:
+        """A process that slept since the last sample: `stat` is the same to the byte, only time went on."""
         known.age += 1
         known.sample = self._sample
-        known.row = {**known.row, "cpu_percent": self._cpu_percent(known, cpu_ticks)}
+        cpu = self._cpu_percent(known, None)
+        if cpu is not known.row["cpu_percent"]:
+            known.row = {**known.row, "cpu_percent": cpu}
         return known.row
 
     def _meet(self, pid: int, raw: bytes) -> _Known:
@@ -207,7 +225,7 @@ class ProcessTable:
             kernel = bool(flags & PF_KTHREAD)
             fixed, words = self._files.read(pid, comm, kernel=kernel, zombie=letter == "Z")
             try:
-                raw = self._host.proc.read(f"{pid}/stat")
+                raw = self._host.proc.read_record(f"{pid}/stat")
             except (FileNotFoundError, ProcessLookupError):
                 break  # gone, but what was read was its own
             if parse_stat(raw)[5] == start:
@@ -228,14 +246,19 @@ class ProcessTable:
         self._known[pid] = known
         return known
 
-    def _cpu_percent(self, known: _Known, cpu_ticks: int) -> Reading:
-        """100 is one core, as in top(1); a process of many threads has more."""
+    def _cpu_percent(self, known: _Known, cpu_ticks: int | None) -> Reading:
+        """100 is one core, as in top(1); a process of many threads has more. None: the ticks of last time."""
         if self._now is None:
             self._now = self._host.uptime()
-        before, known.cpu = known.cpu, (cpu_ticks, self._now)
+        before = known.cpu
+        if cpu_ticks is None:
+            cpu_ticks = 0 if before is None else before[0]
+        known.cpu = (cpu_ticks, self._now)
         if before is None or self._now <= before[1]:
             return _ONE_SAMPLE
         spent = (cpu_ticks - before[0]) / self._ticks
+        if spent == 0:
+            return _IDLE
         if spent < 0:
             return null("out-of-range", f"CPU time fell by {-spent:g} s")
         return Reading(round(100 * spent / (self._now - before[1]), 1), "computed:proc.stat")

@@ -66,6 +66,18 @@ def test_state_parent_and_memory_are_of_this_sample(tmp_path: Path) -> None:
     assert (before[1]["name"], after[1]["name"]) == ("python3", None)
 
 
+def test_a_process_that_sleeps_has_a_measured_0_and_wakes_to_its_share(tmp_path: Path) -> None:
+    machine = host(tmp_path, INITIAL + process(5, utime=100))
+    (tmp_path / "tree.4.txt").write_text(stat(5, utime=150))
+    processes = table(machine)
+    shares = []
+    for _ in range(4):
+        shares.append(sample(processes, 5)[0]["cpu_percent"])
+        machine.sleep(10)
+    # Half a second of CPU time in the 10 s before the last sample, none in those before.
+    assert shares == [None, 0.0, 0.0, 5.0]
+
+
 def test_cpu_percent_is_the_cpu_time_between_two_samples(tmp_path: Path) -> None:
     machine = host(
         tmp_path,
@@ -121,15 +133,15 @@ def test_report_083_a_number_that_changes_hands_while_it_is_read_is_read_again(
     machine = host(tmp_path, INITIAL + process(5, "old", start=1000, cmdline="old\\0"))
     (tmp_path / "tree.2.txt").write_text(process(5, "new", start=2000, cmdline="new\\0"))
     processes = table(machine)
-    read = machine.proc.read
+    read = machine.proc.read_record
 
-    def read_and_swap(path: str, limit: int = 65536) -> bytes:
-        data = read(path, limit)
+    def read_and_swap(path: str) -> bytes:
+        data = read(path)
         if path == "5/stat" and b"(old)" in data:
             machine.sleep(0)  # between `stat` and `cmdline` the old one exits and the number is given again
         return data
 
-    monkeypatch.setattr(machine.proc, "read", read_and_swap)
+    monkeypatch.setattr(machine.proc, "read_record", read_and_swap)
     (row,) = sample(processes, 5)
     assert (row["name"], row["start_ticks"], row["cmdline"]) == ("new", 2000, ["new"])
 
