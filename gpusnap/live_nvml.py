@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from gpusnap.host import NvmlError, NvmlUnavailable, nvml_init_failed
+from gpusnap.live_nvml_lists import PROCESS_LISTS, ListReader
 
 # Where containers and WSL keep the library when it is not on the loader's path (gpu-manager#101, WSL guide).
 LIBRARY_PLACES = (
@@ -121,6 +122,7 @@ class LiveNvml:
         self._library = library
         self._handles: dict[str, Any] = {}
         self._error_names: dict[int, str] = {}
+        self._lists = ListReader()
         self.version: str | None = _binding_version()
 
     def call(self, function: str, *args: object) -> object:
@@ -174,6 +176,13 @@ def _open_device(nvml: LiveNvml, *args: object) -> object:
     return None
 
 
+def _process_list(function: str) -> Any:
+    def read(nvml: LiveNvml, *args: object) -> object:
+        return nvml._lists.read(nvml, nvml._pynvml, function, str(args[0]))
+
+    return read
+
+
 def _memory_v2(nvml: LiveNvml, *args: object) -> object:
     pynvml = nvml._pynvml
     if not hasattr(pynvml, "nvmlMemory_v2"):
@@ -185,20 +194,26 @@ def _field_value(nvml: LiveNvml, *args: object) -> object:
     """One value of nvmlDeviceGetFieldValues: (device, field id) -> number."""
     pynvml = nvml._pynvml
     (answer,) = pynvml.nvmlDeviceGetFieldValues(nvml.handle(str(args[0])), [args[1]])
-    if answer.nvmlReturn != 0:
-        raise nvml.error(int(answer.nvmlReturn))
-    kinds = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
-    return _plain(getattr(answer.value, kinds.get(int(answer.valueType), "ullVal")))
+    code = _attribute(answer, "nvmlReturn")
+    if code != 0:
+        raise nvml.error(code)
+    kind = _FIELD_KINDS.get(_attribute(answer, "valueType"), "ullVal")
+    return _plain(_attribute(_attribute(answer, "value"), kind))
+
+
+_FIELD_KINDS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
 
 
 _SPECIAL = {
     "nvmlDeviceGetHandleByIndex": _open_device,
     "nvmlDeviceGetMemoryInfo_v2": _memory_v2,
     "nvmlDeviceGetFieldValue": _field_value,
+    **{function: _process_list(function) for function in PROCESS_LISTS},
 }
 
 
 _AS_THEY_ARE = frozenset({int, float, str, bool, type(None)})
+_attribute = object.__getattribute__
 
 
 def _plain(value: Any) -> object:
@@ -211,7 +226,8 @@ def _plain(value: Any) -> object:
         return [_plain(item) for item in value]
     fields = getattr(value, "_fields_", None)
     if fields is not None:
-        return {field[0]: _plain(getattr(value, field[0])) for field in fields}
+        # Past the binding's own attribute access, which decodes each value whatever it is.
+        return {field[0]: _plain(_attribute(value, field[0])) for field in fields}
     if hasattr(value, "__dict__"):  # what the binding makes of a struct: a list may hold hundreds
         return {name: item if type(item) in _AS_THEY_ARE else _plain(item) for name, item in vars(value).items()}
     return getattr(value, "value", str(value))

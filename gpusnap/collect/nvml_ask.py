@@ -18,6 +18,11 @@ NOT_FOUND = 6
 INSUFFICIENT_SIZE = 7
 FUNCTION_NOT_FOUND = 13
 LOST = (15, 16)
+REFRESH_SAMPLES = 60
+# What a card is, or what only a reset changes.
+BUILT_IN = frozenset(
+    {"nvmlDeviceGetMaxPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth", "nvmlDeviceGetEccMode"}
+)
 
 _REASONS = {
     NOT_SUPPORTED: "not-supported",
@@ -51,6 +56,54 @@ def ask(nvml: Nvml, function: str, *args: object, convert: Callable[[object], ob
     if answer is None:
         return null("not-supported", "NVML_VALUE_NOT_AVAILABLE")
     return measured(answer if convert is None else convert(answer), source_of(function))
+
+
+class Remembering:
+    """NVML, and what it says once for a run: what this device does not have, what is built into it.
+
+    "Not supported" stays so until somebody reconfigures the card, and raising it anew for each card and sample
+    costs more than the figures. All of it is asked again every 60 samples.
+    """
+
+    def __init__(self) -> None:
+        self._lacks: dict[tuple[object, ...], NvmlError] = {}
+        self._built_in: dict[tuple[object, ...], object] = {}
+        self._nvml: Nvml | None = None
+        self._age = 0
+        self.version: str | None = None
+
+    def over(self, nvml: Nvml) -> Nvml:
+        """For one sample."""
+        if nvml is not self._nvml or self._age >= REFRESH_SAMPLES:
+            self._lacks.clear()
+            self._built_in.clear()
+            self._age = 0
+        self._nvml = nvml
+        self.version = nvml.version
+        self._age += 1
+        return self
+
+    def call(self, function: str, *args: object) -> object:
+        key = (function, *args)
+        lacking = self._lacks.get(key)
+        if lacking is not None:
+            raise NvmlError(lacking.code, lacking.name)
+        if key in self._built_in:
+            return self._built_in[key]
+        if self._nvml is None:
+            raise AssertionError("called before over()")
+        try:
+            answer = self._nvml.call(function, *args)
+        except NvmlError as error:
+            if error.code in (NOT_SUPPORTED, FUNCTION_NOT_FOUND):
+                self._lacks[key] = error
+            raise
+        if function in BUILT_IN:
+            self._built_in[key] = answer
+        return answer
+
+    def close(self) -> None:
+        """Whoever opened it closes it."""
 
 
 def in_range(reading: Reading, low: float, high: float, warn: Callable[[str, object], None]) -> Reading:

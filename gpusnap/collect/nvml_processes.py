@@ -57,8 +57,12 @@ def list_processes(
     pid_max: int,
     unavailable: str,
     warn: Callable[[str, object], None],
+    known: dict[tuple[object, ...], Listed],
 ) -> ProcessList:
-    """`unavailable` is the reason for NVML's "not available": wddm, wsl, no-permission or not-supported."""
+    """`unavailable` is the reason for NVML's "not available": wddm, wsl, no-permission or not-supported.
+
+    `known` keeps rows from sample to sample: one that says the same as before stays the same object.
+    """
     rows: dict[int, Listed] = {}
     failures: dict[str, NvmlError] = {}
     answered = 0
@@ -72,9 +76,14 @@ def list_processes(
         if any(not 0 < cast("int", row["pid"]) <= pid_max for row in found):
             return ProcessList({}, null("unknown-format", "NVML struct mismatch"))
         for row in found:
-            listed = _listed(row, kind, source, total, unavailable, warn)
-            known = rows.get(listed.pid)
-            rows[listed.pid] = listed if known is None else _joined(known, listed)
+            key = (device, kind, total, *row.values())
+            listed = known.get(key)
+            if listed is None:
+                listed = _listed(row, kind, source, total, unavailable, warn)
+                if listed.vram.value is not None:  # what is out of range warns in each sample
+                    known[key] = listed
+            before = rows.get(listed.pid)
+            rows[listed.pid] = listed if before is None else _joined(before, listed)
     return ProcessList(rows, _verdict(failures, answered))
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, cast
 from gpusnap.collect import nvml_device
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row, warning
 from gpusnap.collect.merge import better
-from gpusnap.collect.nvml_ask import ask
+from gpusnap.collect.nvml_ask import Remembering, ask
 from gpusnap.collect.nvml_kernel import CardFile, card_files, driver_version, system_memory
-from gpusnap.collect.nvml_processes import ProcessList, list_processes, listed_pids, utilisation
+from gpusnap.collect.nvml_processes import Listed, ProcessList, list_processes, listed_pids, utilisation
 from gpusnap.collect.nvml_silent import asleep_card, lost_card
 from gpusnap.host import NvmlError, NvmlUnavailable
-from gpusnap.reading import Reading, null
+from gpusnap.reading import Reading, measured, null
 
 if TYPE_CHECKING:
     from gpusnap.collect.options import CollectOptions
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 _PID_MAX = 4_194_304
 _FRESH_US = 1_000_000
 _NOT_SEEN = -1
+_FEW = 256
+# The same objects in every sample: what does not change is told by that (`row_memo`).
+_TYPES = {kind: measured(kind, "nvml") for kind in ("compute", "graphics", "both", "mps")}
+_UNIFIED = null("unified-memory")
+_NO_SPILL = null("not-exposed")
 _SHARES = ("gpu_percent", "engines_percent.video_encode", "engines_percent.video_decode")
 _NO_SHARES = dict.fromkeys(_SHARES, null("none", "no fresh sample"))
 
@@ -40,6 +45,8 @@ class NvmlBackend:
         self._driver: str | None = None
         self._identity: dict[str, dict[str, object]] = {}
         self._system_memory: int | None = None
+        self._remembering = Remembering()
+        self._listed: dict[tuple[object, ...], Listed] = {}
         self._since_us = 0
         self._module: int | None = _NOT_SEEN
 
@@ -61,7 +68,7 @@ class NvmlBackend:
             return self._suspended_harvest(asleep)
         self._notice_new_module()
         try:
-            nvml = self._host.nvml()
+            nvml = self._remembering.over(self._host.nvml())
         except NvmlUnavailable as missing:
             return Harvest(self._unavailable(missing))
         try:
@@ -127,6 +134,8 @@ class NvmlBackend:
             harvest.adapters.append(lost_card(index, failure, card, self._driver))
         harvest.adapters = _in_order(harvest.adapters)
         self._since_us = int(self._host.wall_time() * 1_000_000)
+        if len(self._listed) > 4 * len(harvest.processes) + _FEW:
+            self._listed.clear()
         return harvest
 
     def _card(self, nvml: Nvml, device: str, index: int, files: list[CardFile], harvest: Harvest) -> None:
@@ -222,16 +231,17 @@ class NvmlBackend:
             facts.processes_listed = null("unknown-format", text)
             harvest.warnings.append(warning("nvml-struct-mismatch", text, str(facts.identity["id"])))
         shares = self._shares(nvml, device, facts, harvest) if found.rows else null("none")
-        unified = facts.figures["memory.kind"].value == "unified"
-        spill = null("unified-memory") if unified else null("not-exposed")
-        placed = {(process.adapter_key, process.pid) for process in harvest.processes}
+        spill = _UNIFIED if facts.figures["memory.kind"].value == "unified" else _NO_SPILL
+        # Only partitions and their parent name a process twice.
+        shared_list = partitions or "/" in device
+        placed = {(process.adapter_key, process.pid) for process in harvest.processes} if shared_list else ()
         for row in found.rows.values():
             key = partitions.get(row.instance, facts.key) if row.instance is not None else facts.key
             if (key, row.pid) in placed:
                 continue
             process = ProcessFacts(key, row.pid, "driver")
             process.figures = {
-                "type": Reading(row.type, "measured:nvml"),
+                "type": _TYPES[row.type],
                 "vram_bytes": row.vram,
                 "spill_bytes": spill,
                 **_shares_of(shares, row.pid),
@@ -247,6 +257,7 @@ class NvmlBackend:
             pid_max=_PID_MAX,
             unavailable=self._why_unavailable(device),
             warn=lambda what, raw: harvest.warnings.append(_out_of_range(facts, what, raw)),
+            known=self._listed,
         )
 
     def _why_unavailable(self, device: str) -> str:
@@ -373,4 +384,4 @@ def _out_of_range(facts: AdapterFacts, what: str, raw: object) -> Warning_:
 def _shares_of(shares: dict[int, dict[str, Reading]] | Reading, pid: int) -> dict[str, Reading]:
     if isinstance(shares, Reading):
         return dict.fromkeys(_SHARES, shares)
-    return shares.get(pid) or _NO_SHARES
+    return shares.get(pid, _NO_SHARES)

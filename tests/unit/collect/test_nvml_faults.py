@@ -171,7 +171,7 @@ def test_a_list_that_fails_is_neither_empty_nor_complete(tmp_path: Path) -> None
 
 def test_a_burst_of_new_processes_is_asked_for_again(tmp_path: Path) -> None:
     card = full_card()
-    card.fail("nvmlDeviceGetComputeRunningProcesses_v3", 7, times=1, after=1)
+    card.fail("nvmlDeviceGetComputeRunningProcesses_v3", 7, times=1)
     (document,) = snaps(tmp_path, [Scenario([card])])
     assert flat(document)["processes_listed"] == ("complete", "")
     assert document["processes"][0]["vram_bytes"] == 8 * GIB
