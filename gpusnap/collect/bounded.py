@@ -1,9 +1,9 @@
-"""A backend in a thread of its own, so that a driver call that hangs costs the backend, not the run."""
+"""A backend in another thread, so that a driver call that hangs costs the backend, not the run."""
 
 from __future__ import annotations
 
 import _thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gpusnap.collect.harvest import Harvest, backend_row, warning
 
@@ -20,14 +20,57 @@ class _NoThread(Exception):
     """The system refuses another thread."""
 
 
-class BoundedBackend:
-    """`read` and `prime` with a time limit; a backend that still hangs from the last time is not asked again."""
+class Worker:
+    """A thread that does one thing after the other; starting one for each would cost as much as what it does."""
 
-    def __init__(self, backend: Backend, timeout: float) -> None:
+    def __init__(self) -> None:
+        # The thread that imports it first is its main thread, which the program's end waits for: pynvml, which
+        # imports it in a worker, would make that the worker, and the end never comes.
+        import threading  # noqa: F401
+
+        self._job: Callable[[], object] | None = None
+        self._answer: object = None
+        self._wanted = _thread.allocate_lock()
+        self._done = _thread.allocate_lock()
+        self._wanted.acquire()
+        self._done.acquire()
+        _thread.start_new_thread(self._work, ())
+
+    def _work(self) -> None:
+        while True:
+            self._wanted.acquire()
+            try:
+                self._answer = None if self._job is None else self._job()
+            except Exception as fault:  # noqa: BLE001 - a fault in one backend must not cost the others' figures
+                self._answer = fault
+            finally:
+                self._done.release()
+
+    def starts(self, job: Callable[[], object]) -> None:
+        self._job = job
+        self._wanted.release()
+
+    def is_back(self, timeout: float) -> bool:
+        """Whether what was started last has ended; asked until it says so, and not again then."""
+        return self._done.acquire(timeout=timeout)
+
+    def answer(self) -> object:
+        """What it returned, or the exception that it raised."""
+        return self._answer
+
+
+class BoundedBackend:
+    """`read` and `prime` with a time limit; a backend that still hangs from the last time is not asked again.
+
+    Backends are asked one after the other and share the `idle` workers; one that hangs keeps its own.
+    """
+
+    def __init__(self, backend: Backend, timeout: float, idle: list[Worker] | None = None) -> None:
         self.backend = backend
         self.timed_out = False
         self._timeout = min(timeout, _thread.TIMEOUT_MAX)
-        self._running: _thread.LockType | None = None
+        self._idle = [] if idle is None else idle
+        self._stuck: Worker | None = None
 
     def prime(self) -> Iterable[int]:
         """The pids that the backend came across; none from one that fails or hangs."""
@@ -50,27 +93,24 @@ class BoundedBackend:
 
     def _run(self, method: Callable[[], Answer | None]) -> Answer | Exception | None:
         """None: no answer in time."""
-        running = self._running
-        if running is not None and not running.acquire(timeout=0):
-            return None
-        results: list[Answer | Exception | None] = []
-        lock = _thread.allocate_lock()
-        lock.acquire()
-
-        def work() -> None:
-            try:
-                results.append(method())
-            except Exception as fault:  # noqa: BLE001 - a fault in one backend must not cost the others' figures
-                results.append(fault)
-            finally:
-                lock.release()
-
         try:
-            _thread.start_new_thread(work, ())
+            worker = self._free_worker()
         except RuntimeError:  # `ulimit -u`, a cgroup's pids.max: without one, a driver that hangs would hold us
             return _NoThread("no thread could be started to ask it (a limit on processes?)")
-        self._running = lock
-        if not lock.acquire(timeout=self._timeout):
+        if worker is None:
             return None
-        self._running = None
-        return results[0]
+        worker.starts(method)
+        if not worker.is_back(self._timeout):
+            self._stuck = worker
+            return None
+        self._idle.append(worker)
+        return cast("Answer | Exception | None", worker.answer())
+
+    def _free_worker(self) -> Worker | None:
+        """None while the last call still hangs; RuntimeError where no thread can be started."""
+        if self._stuck is None:
+            return self._idle.pop() if self._idle else Worker()
+        if not self._stuck.is_back(0):
+            return None
+        worker, self._stuck = self._stuck, None
+        return worker
