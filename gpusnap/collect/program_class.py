@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # A spawned worker spawns no deeper than this.
 _MAX_PARENTS = 4
+_MAX_KNOWN = 4096
 
 
 class ProgramClasses:
@@ -29,6 +30,8 @@ class ProgramClasses:
         if name is None:
             return inferred("unknown", "program"), facts["name"]
         known = self._known.get(pid)
+        if known is None and len(self._known) >= _MAX_KNOWN:  # a recorder of weeks meets numbers without end
+            self._known.clear()
         if known is None or known[:2] != (start, name):
             known = self._known[pid] = (start, name, self._classify(pid, facts))
         return known[2]
