@@ -28,7 +28,7 @@ _PID_MAX = 4_194_304
 _FRESH_US = 1_000_000
 _NOT_SEEN = -1
 _FEW = 256
-# The same objects in every sample: what does not change is told by that (`row_memo`).
+# Made once, not for each row of each sample.
 _TYPES = {kind: measured(kind, "nvml") for kind in ("compute", "graphics", "both", "mps")}
 _UNIFIED = null("unified-memory")
 _NO_SPILL = null("not-exposed")
