@@ -38,10 +38,12 @@ class LiveTree:
         fd = os.open(self.base + path, _FLAGS)
         try:
             data = os.read(fd, min(limit, _PART))
-            if not data or len(data) >= limit:
-                return data
+            left = limit - len(data)
             # Files below /proc answer in parts; an empty read is the end.
-            parts, left = [data], limit - len(data)
+            if not data or left <= 0 or not (more := os.read(fd, min(left, _PART))):
+                return data
+            parts = [data, more]
+            left -= len(more)
             while left > 0 and (more := os.read(fd, min(left, _PART))):
                 parts.append(more)
                 left -= len(more)

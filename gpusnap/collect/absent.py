@@ -79,10 +79,12 @@ class LazyBackend:
         return None if self._absence() is not None else self._opened().prime()
 
     def read(self) -> Harvest:
+        return self.absent() or self._opened().read()
+
+    def absent(self) -> Harvest | None:
+        """The answer while there is no device; it takes no driver call."""
         absence = self._absence()
-        if absence is not None:
-            return Harvest(backend_row(self.name, "absent", detail=absence))
-        return self._opened().read()
+        return None if absence is None else Harvest(backend_row(self.name, "absent", detail=absence))
 
     def _absence(self) -> str | None:
         return TESTS[self.name](self._host) if self._backend is None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 from typing import TYPE_CHECKING, cast
 
+from gpusnap.collect.absent import LazyBackend
 from gpusnap.collect.harvest import Harvest, backend_row, warning
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ class BoundedBackend:
         return [] if answer is None or isinstance(answer, Exception) else answer
 
     def read(self) -> Harvest:
+        if isinstance(self.backend, LazyBackend):
+            absent = self.backend.absent()  # by a look at sysfs, which needs no thread
+            if absent is not None:
+                return absent
         result = self._run(self.backend.read)
         if isinstance(result, Harvest):
             return result

@@ -165,14 +165,17 @@ def adapter_row(
 def _group(row: AdapterRow, group: str, leaves: tuple[str, ...]) -> dict[str, object]:
     values: dict[str, object] = {}
     engines: dict[str, object] = {}
+    get, sources = row.facts.figures.get, row.sources
     for leaf in leaves:
         path = f"{group}.{leaf}"
-        value = row.put(path, row.facts.figures.get(path, NOT_EXPOSED), always=path != "memory.kind")
-        if leaf.startswith("engines_percent."):
-            engines[leaf.partition(".")[2]] = value
+        reading = get(path, NOT_EXPOSED)
+        if reading.value is None or path != "memory.kind":
+            sources[path] = reading.provenance
+        if leaf in _ENGINE_LEAVES:
+            engines[_ENGINE_LEAVES[leaf]] = reading.value
             values["engines_percent"] = engines
         else:
-            values[leaf] = value
+            values[leaf] = reading.value
     return values
 
 
