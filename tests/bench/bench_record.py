@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 CARDS, PROCESSES = 8, 200
 FEW, MANY = 1, 61
-# What no recorder can do without: each process's stat file, as cheaply as Python reads it.
+# What no recorder can do without: each process's stat file, as cheaply as Python reads it, at the same pace (a
+# processor that slept in between has forgotten some of it).
 BARE_STAT = """
-import os, sys
+import os, sys, time
 for _ in range(int(sys.argv[1])):
+    time.sleep(0.02)
     for pid in sys.argv[2:]:
         stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
         os.read(stat, 4096)
