@@ -9,7 +9,7 @@ from gpusnap.llm.aside import Aside, Extra
 from gpusnap.llm.kv.facts import Facts, Unsettled
 from gpusnap.llm.kv_cache import CacheSize, cache_size
 from gpusnap.llm.weights import weights
-from gpusnap.reading import Reading, computed, null, reported
+from gpusnap.reading import Reading, computed, estimated, null, reported
 from gpusnap.text import clean
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def aside_of(evidence: Evidence, rows: Sequence[GpuRow], now: float) -> Aside:
     """`now`: seconds since 1970."""
     header = evidence.header
     extras = [*_pool(evidence, rows), *_torch(evidence, rows), *_claims(evidence), *_counts(evidence)]
+    extras += _projection(evidence)
     words = [*_api_words(evidence, now), *_model_words(evidence)]
     if header is not None and len(rows) > 1:
         extras += _over_all_cards(evidence, header)
@@ -124,6 +125,15 @@ def _pool(evidence: Evidence, rows: Sequence[GpuRow]) -> list[Extra]:
         if isinstance(value, int):
             extras.append(Extra(name, "bytes", reported(value, "log"), words))
     return extras
+
+
+def _projection(evidence: Evidence) -> list[Extra]:
+    """Where the log has no sizes of the load itself."""
+    if not evidence.projection:
+        return []
+    compute = sum(row.compute for row in evidence.projection)
+    says = "compute buffers by the engine's own projection before loading (--fit): no measurement"
+    return [Extra("projected_compute_bytes", "bytes", estimated(compute, "log.fit"), says)]
 
 
 def _torch(evidence: Evidence, rows: Sequence[GpuRow]) -> list[Extra]:

@@ -9,7 +9,7 @@ from gpusnap.reading import Reading, null
 if TYPE_CHECKING:
     from gpusnap.llm.gguf_header import Header
     from gpusnap.llm.hf_model import HfModel
-    from gpusnap.llm.logs import sglang, vllm
+    from gpusnap.llm.logs import breakdown, sglang, vllm
     from gpusnap.llm.logs.load import Load
     from gpusnap.llm.logs.sources import LogFile
     from gpusnap.llm.model_files import ModelFile
@@ -34,6 +34,7 @@ class Evidence:
         "load",
         "log",
         "program",
+        "projection",
         "rank",
         "server",
         "workload",
@@ -51,6 +52,8 @@ class Evidence:
         self.hf: HfModel | None = None
         self.log: LogFile | None = None
         self.load: Load | None = None
+        # The engine's own table of before it loaded, cards only: no measurement.
+        self.projection: list[breakdown.Row] = []
         self.rank: vllm.Rank | sglang.Rank | None = None
         # Where the API answered, and why it did not.
         self.api_source: str | None = None

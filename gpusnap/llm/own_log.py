@@ -33,8 +33,19 @@ def take_log(evidence: Evidence, lines: list[Line], *, own: bool) -> bool:
         chosen = _own_loads(llama_cpp.read(lines), evidence, own=own)
         load = llama_cpp.last_complete(chosen)
         evidence.load = load if load is not None and _is_of(load, evidence) else None
+        if own and evidence.load is None:
+            _take_projection(evidence, lines)
         _take_settings(evidence.workload, chosen[-1] if chosen and _is_of(chosen[-1], evidence) else None)
     return evidence.rank is not None or evidence.load is not None
+
+
+def _take_projection(evidence: Evidence, lines: list[Line]) -> None:
+    """The last table's cards: each card once, its last row."""
+    from gpusnap.llm.logs import breakdown
+    from gpusnap.llm.logs.load import is_host
+
+    rows = {row.device: row for row in breakdown.read(lines) if not is_host(row.device)}
+    evidence.projection = list(rows.values())
 
 
 def _own_pids(host: Host, pid: int) -> set[int]:

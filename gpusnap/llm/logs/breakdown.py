@@ -2,7 +2,9 @@
 `common_memory_...`): total = free + (self = model + context + compute) + unaccounted, whole MiB.
 
 `--fit` prints them before anything is allocated, otherwise they come when the process ends: never a figure of a
-running process. `unaccounted` holds everything else on the card, other programs too, and wraps in older builds.
+running process, at best an estimate beside it. With `--log-jsonl` the same comes as an object, and at the default
+verbosity it is all that a log says of sizes. `unaccounted` holds everything else on the card, other programs
+too, and wraps in older builds.
 """
 
 from __future__ import annotations
@@ -39,6 +41,9 @@ class Row(NamedTuple):
 def read(lines: Iterable[Line]) -> list[Row]:
     rows = []
     for line in lines:
+        if line.text.startswith("{"):
+            rows += _objects(line.text)
+            continue
         found = _ROW.match(line.text)
         if found is not None:
             total = int(found["total"]) if found["total"] else None
@@ -47,4 +52,24 @@ def read(lines: Iterable[Line]) -> list[Row]:
             weights, context, compute = (int(found[name]) * MIB for name in ("weights", "context", "compute"))
             total_bytes = total * MIB if total is not None else None
             rows.append(Row(found["name"], weights, context, compute, total_bytes, projected))
+    return rows
+
+
+def _objects(text: str) -> list[Row]:
+    """`{"type":"fit_memory_breakdown","data":{"unit":"MiB","rows":[..]}}`; an odd row is left out."""
+    import json
+
+    try:
+        data = json.loads(text).get("data")
+    except (ValueError, AttributeError, RecursionError):
+        return []
+    found = data.get("rows") if isinstance(data, dict) and data.get("unit") == "MiB" else None
+    rows = []
+    for one in found if isinstance(found, list) else []:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            continue
+        sizes = [one.get(key) for key in ("model", "context", "compute")]
+        if all(type(size) is int and 0 <= size < 1 << 32 for size in sizes):
+            weights, context, compute = (size * MIB for size in sizes if isinstance(size, int))
+            rows.append(Row(one["name"], weights, context, compute, None, projected=True))
     return rows

@@ -218,6 +218,21 @@ def test_breakdown_tables_of_all_wordings() -> None:
     )  # fmt: skip
 
 
+def test_a_table_as_an_object_is_a_projection_too() -> None:
+    """`--log-jsonl`: the object, and the text rows beside it."""
+    rows = breakdown.read(lines("live-jsonl"))
+    objects = [row for row in rows if row.projected]
+    assert [(row.device, row.weights // MIB, row.context // MIB, row.compute // MIB) for row in objects] == [
+        ("Host", 4, 4, 8),
+        ("Host", 4, 4, 8),
+    ]
+    odd = (
+        b'{"data":{"unit":"MiB","rows":[{"name":"CUDA0","model":-1,"context":0,"compute":0},7]}}',
+        b'{"data":7} MiB',
+    )
+    assert [breakdown.read(memory_lines(text)) for text in odd] == [[], []]
+
+
 def test_a_draft_context_adds_to_its_model() -> None:
     (load,) = loads("V054")
     main, draft = load.contexts

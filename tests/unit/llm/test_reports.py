@@ -238,6 +238,22 @@ def test_llama_cpp_23162_the_buffer_lines_are_hidden_by_default(tmp_path: Path) 
     assert "the server logs no buffer sizes; llama-server does with -lv 4" in text_of(explained(machine, 10))
 
 
+def test_llama_cpp_23162_a_projection_is_an_estimate_beside_the_split(tmp_path: Path) -> None:
+    """With --log-jsonl the table of before loading is all that the default verbosity leaves."""
+    row = {"kind": "device", "name": "CUDA0", "self": 1100, "model": 604, "context": 448, "compute": 48}
+    table = {"type": "fit_memory_breakdown", "data": {"unit": "MiB", "rows": [row, {**row, "name": "Host"}]}}
+    machine = Machine(tmp_path)
+    machine.card(24 * GIB)
+    words = ["llama-server", "-m", "/m/q.gguf", "-c", "4096", "-np", "1", "-ngl", "99", "--log-jsonl"]
+    machine.process(10, words, {0: 2 * GIB}, ppid=5, links={"1": "/var/log/l.jsonl"})
+    machine.file("/m/q.gguf", qwen3_06b())
+    machine.file("/var/log/l.jsonl", json.dumps(table).encode() + b"\n")
+    found = explained(machine, 10)
+    assert value(found, "projected_compute_bytes") == 48 * MIB
+    assert value(found, "llm.compute_bytes") is None
+    assert "projection before loading (--fit): no measurement" in text_of(found)
+
+
 def test_koboldcpp_2235_windows_at_full_size(tmp_path: Path) -> None:
     """Gemma 3 4B at 32K: 34 layers x 4 heads x 512 x 2 bytes x 32,768 tokens, not the 5 full ones'."""
     machine = Machine(tmp_path)
