@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpusnap.llm.program import Program
     from gpusnap.llm.servers import Server
 
+MAX_LOGS = 64
 _OF_SAFETENSORS = frozenset({"vllm", "sglang", "tgi"})
 
 
@@ -37,7 +38,8 @@ class Gatherer:
         self._probe = probe
         self._key = key
         self._headers: dict[tuple[object, ...], Header | Reading] = {}
-        self._logs: dict[tuple[object, ...], list[Line]] = {}
+        # A log's (device, inode) -> its size when it was read, and its lines.
+        self._logs: dict[tuple[int, int], tuple[int, list[Line]]] = {}
         self._hf: dict[str, HfModel | None] = {}
 
     def gather(
@@ -144,10 +146,13 @@ class Gatherer:
         """Eight workers share one log: it is read once."""
         from gpusnap.llm.logs.lines import memory_lines
 
-        key = (log.identity, log.size)
-        if key not in self._logs:
-            self._logs[key] = memory_lines(log.read())
-        return self._logs[key]
+        size, lines = self._logs.get(log.identity, (-1, []))
+        if size != log.size:
+            if len(self._logs) >= MAX_LOGS:
+                self._logs.clear()  # a run of days sees many logs come and go
+            lines = memory_lines(log.read())
+            self._logs[log.identity] = (log.size, lines)
+        return lines
 
 
 def process_tree(program: Program, server: Server) -> list[int]:

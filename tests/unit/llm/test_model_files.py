@@ -207,6 +207,18 @@ def test_eight_workers_share_one_log_and_each_has_its_own_line(tmp_path: Path) -
         assert model["name"] == "a/b"
 
 
+def test_eight_workers_read_their_log_once(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.card(80 * GIB, "NVIDIA H100")
+    machine.process(100, ["/v/bin/python3", "/v/bin/vllm", "serve", "a/b", "-tp", "8"], ppid=5)
+    for rank in range(8):
+        machine.process(201 + rank, [f"VLLM::Worker_TP{rank}"], {0: GIB}, ppid=100, links={"1": "/var/log/v.log"})
+    machine.file("/var/log/v.log", b"(Worker_TP0 pid=201) INFO 05-13 16:42:00 [r.py:1] Model loading took 1 GiB\n")
+    host = machine.host()
+    machine.collector(host).sample()
+    assert host.opened.count("root/var/log/v.log") == 1
+
+
 def test_ollamas_runner_is_in_its_parents_log(tmp_path: Path) -> None:
     """Two runners, one log: the port tells whose load it is."""
     machine = Machine(tmp_path)
