@@ -71,7 +71,7 @@ def parse_info(text: str) -> Report:
 
 
 def _parse_info(text: str) -> Report:
-    rows = [_cells(line) for line in text.splitlines() if line.lstrip().startswith("|")]
+    rows = [_cells(line) for line in text.splitlines() if _is_row(line)]
     version = next((_version(row[0]) for row in rows if row[0].startswith("npu-smi")), None)
     header = next((row for row in rows if row[0].split()[:1] == ["Chip"]), None)
     if header is None or len(header) < 3 or "AICore(%)" not in header[2]:
@@ -82,6 +82,11 @@ def _parse_info(text: str) -> Report:
     table = [] if table_start is None else rows[table_start + 1 :]
     processes = _processes(table)
     return Report(version, chips, processes, frozenset(_quiet(table) | {row.card for row in processes}))
+
+
+def _is_row(line: str) -> bool:
+    """Whole rows only: one that was cut short may end inside a number."""
+    return line.lstrip().startswith("|") and line.rstrip().endswith("|") and len(line.strip()) > 1
 
 
 def _cells(line: str) -> list[str]:
@@ -174,7 +179,7 @@ def _parse_proc_mem(text: str, card: int, chip: int | None) -> list[NpuProcess] 
     pending: list[tuple[int, str, int]] = []
     found: list[NpuProcess] = []
     seen = False
-    for line in text.splitlines():
+    for line in _whole_lines(text):
         words = line.strip()
         if words.startswith("Process id:"):
             seen = True
@@ -188,6 +193,11 @@ def _parse_proc_mem(text: str, card: int, chip: int | None) -> list[NpuProcess] 
     if pending:
         found += [NpuProcess(card, chip if chip is not None else 0, *entry) for entry in pending]
     return found if seen else None
+
+
+def _whole_lines(text: str) -> list[str]:
+    """Without a last one that was cut short."""
+    return text.split("\n")[:-1]
 
 
 def _process_line(line: str) -> tuple[int, str, int]:

@@ -130,7 +130,8 @@ class AppleBackend:
                 answer = self._host.run(_SYSCTL, self._options.timeout)
             except (OSError, TimeoutError):
                 return self._sizes
-            for line in answer.stdout.decode("utf-8", "replace").splitlines():
+            # A last line without its end was cut short, and so may its number be.
+            for line in answer.stdout.decode("utf-8", "replace").split("\n")[:-1]:
                 name, _, value = line.partition(":")
                 if value.strip().isdigit():
                     self._sizes[name.strip()] = int(value)
