@@ -27,7 +27,11 @@ _SONAME = "libnvidia-ml.so.1"
 
 
 def open_nvml() -> LiveNvml:
-    """Import the binding, load the library, nvmlInit; NvmlUnavailable says what is wrong."""
+    """Load the library, import the binding, nvmlInit; NvmlUnavailable says what is wrong.
+
+    The library first: without one the binding, half of what `snap` costs, is not needed.
+    """
+    library = _load_library() if os.name == "posix" else None
     with warnings.catch_warnings():
         # The distribution `pynvml` hooks this import to print a FutureWarning (OpenJarvis#389).
         warnings.simplefilter("ignore", FutureWarning)
@@ -37,7 +41,6 @@ def open_nvml() -> LiveNvml:
             raise NvmlUnavailable("absent", f"python module pynvml: {missing}") from missing
     if not hasattr(pynvml, "_nvmlGetFunctionPointer"):  # vllm PR#7649: another package of that name
         raise NvmlUnavailable("failed", f"not nvidia-ml-py: {pynvml.__file__}")
-    library = _load_library() if os.name == "posix" else None
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:

@@ -220,13 +220,21 @@ def test_plain_snap_loads_nothing_for_cards_and_programs_that_are_not_there(tmp_
     assert llm == {"describe", "gpu_row", "runtimes", "servers"}
 
 
-def modules_of_plain_snap(folder: Path) -> set[str]:
-    """What `gpusnap snap` imports on a machine with one NVIDIA card that this process holds."""
-    machine = Scenario(cards=[Card(processes=[Proc(os.getpid(), 1 << 30)])])
+def test_without_nvidias_library_its_binding_is_not_imported(tmp_path: Path) -> None:
+    loaded = modules_of_plain_snap(tmp_path, has_card=False)
+    assert "gpusnap.live_nvml" in loaded
+    assert "pynvml" not in loaded
+
+
+def modules_of_plain_snap(folder: Path, *, has_card: bool = True) -> set[str]:
+    """What `gpusnap snap` imports on a machine with one NVIDIA card that this process holds, or without."""
+    card = Card(processes=[Proc(os.getpid(), 1 << 30)])
     sysfs = folder / "sys"
     sysfs.mkdir()
     command = [sys.executable, "-v", "-c", "from gpusnap.__main__ import main; main()", "snap"]
-    env = os.environ | machine.environment(folder) | {"GPUSNAP_SYSFS": str(sysfs)}
+    env = os.environ | {"GPUSNAP_SYSFS": str(sysfs)}
+    if has_card:
+        env |= Scenario(cards=[card]).environment(folder)
     done = subprocess.run(command, env=env, capture_output=True, check=True)
     lines = done.stderr.decode().splitlines()
     return {line.split("'")[1] for line in lines if line.startswith("import '")}
