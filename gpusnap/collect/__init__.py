@@ -16,7 +16,8 @@ from gpusnap.collect.models import ModelRows
 from gpusnap.collect.processes import open_table
 from gpusnap.collect.program_class import ProgramClasses
 from gpusnap.collect.registry import backends_for
-from gpusnap.collect.rows import ProvenanceTable, adapter_row, process_row
+from gpusnap.collect.row_memo import RowMemo
+from gpusnap.collect.rows import ProvenanceTable, adapter_row
 from gpusnap.reading import Reading, null
 from gpusnap.timefmt import rfc3339
 
@@ -49,6 +50,7 @@ class Collector:
         self._holds_gpu_file = gpu_file_test(host)
         self.models = ModelRows(host, options)
         self._classes = ProgramClasses(self._table)
+        self._rows = RowMemo()
         self._host_row = host_row(host)
         self._boot_id = boot_id(host)
         self._last_sample: float | None = None
@@ -65,6 +67,7 @@ class Collector:
         taken_at, started = host.wall_time(), host.uptime()
         harvests = [backend.read() for backend in self._backends]
         self._table.begin_sample()
+        self._rows.begin_sample()
         warnings = [note for harvest in harvests for note in harvest.warnings]
         # A card that is pulled out while it is recorded is a sample without it, not a wrong option.
         names = [(facts, facts.identity["id"]) for harvest in harvests for facts in harvest.adapters]
@@ -129,7 +132,7 @@ class Collector:
         return [(adapters[place[facts.adapter_key]], facts) for facts in kept]
 
     def _process_row(self, adapter: AdapterFacts, facts: ProcessFacts, table: ProvenanceTable) -> Process:
-        return process_row(str(adapter.identity["id"]), facts.pid, facts.figures, self._is_own(facts), table)
+        return self._rows.row(str(adapter.identity["id"]), facts.pid, facts.figures, self._is_own(facts), table)
 
     def _is_own(self, facts: ProcessFacts) -> bool:
         reading = facts.figures.get("self")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from gpusnap.host import NvmlError
@@ -40,6 +41,7 @@ def reason(error: NvmlError) -> Reading:
     return null(_REASONS.get(error.code, "failed"), error.name)
 
 
+@cache
 def source_of(function: str) -> str:
     """`nvmlDeviceGetMemoryInfo_v2` -> `nvml.MemoryInfo_v2`."""
     return "nvml." + function.removeprefix("nvml").removeprefix("DeviceGet").removeprefix("SystemGet")

@@ -40,6 +40,7 @@ class ProvenanceTable:
         self.entries: list[dict[str, str]] = []
         self._known: dict[tuple[str, ...], int] = {}
         self._known_processes: dict[tuple[str, ...], int] = {}
+        self._same: dict[int, int] = {}
 
     def intern(self, leaves: dict[str, str]) -> int:
         key = (*leaves, *leaves.values())
@@ -54,6 +55,13 @@ class ProvenanceTable:
         index = self._known_processes.get(provenances)
         if index is None:
             index = self._known_processes[provenances] = self.intern(_process_sources(provenances))
+        return index
+
+    def intern_same(self, leaves: dict[str, str]) -> int:
+        """The same for a map that many rows share as one object, which somebody keeps for the whole sample."""
+        index = self._same.get(id(leaves))
+        if index is None:
+            index = self._same[id(leaves)] = self.intern(leaves)
         return index
 
 
