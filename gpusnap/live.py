@@ -24,6 +24,9 @@ for _flag in ("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT"):
     _FLAGS |= getattr(os, _flag, 0)
 
 
+_SYSTEM_FOLDERS = ("/usr/sbin", "/sbin", "/usr/local/bin", "/usr/local/sbin")
+
+
 class LiveTree:
     """A folder of this machine; `base` ends in `/`."""
 
@@ -127,6 +130,18 @@ class LiveTree:
         return os.path.relpath(resolved, base)
 
 
+def _place_of(command: str) -> str:
+    """cron's PATH is `/usr/bin:/bin`: ioreg, sysctl and npu-smi stand elsewhere."""
+    if os.sep in command:
+        return command
+    known = os.environ.get("PATH", "").split(os.pathsep)
+    for folder in (*known, *_SYSTEM_FOLDERS):
+        path = os.path.join(folder, command)
+        if folder and os.access(path, os.X_OK):
+            return path
+    return command
+
+
 class LiveHost:
     """`procfs` and `sysfs` may name folders that a container mounted from its host."""
 
@@ -168,7 +183,7 @@ class LiveHost:
 
         try:
             done = subprocess.run(
-                list(argv),
+                [_place_of(argv[0]), *argv[1:]],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=timeout,
@@ -290,7 +305,11 @@ class LiveHost:
         }
 
     def _os_name(self) -> str | None:
-        """PRETTY_NAME of os-release(5)."""
+        """PRETTY_NAME of os-release(5); `macOS 15.7`."""
+        if sys.platform == "darwin":
+            import platform
+
+            return f"macOS {platform.mac_ver()[0]}"
         for path in ("etc/os-release", "usr/lib/os-release"):
             try:
                 text = self.root.read(path).decode("utf-8", "replace")

@@ -152,6 +152,8 @@ class Describer:
         ticks = row.figures.get("start_ticks")
         if ticks is None or not isinstance(ticks.value, int):
             return None
+        if self._host.platform in ("windows", "macos"):  # µs since 1970
+            return ticks.value / 1_000_000
         return self._host.wall_time() - self._host.uptime() + ticks.value / self._host.clock_ticks()
 
     def _put(self, rows: list[GpuRow], known: _Known) -> list[Note]:

@@ -17,7 +17,7 @@ class ProcessFiles:
     def __init__(self, host: Host, pid: int, cwd: str) -> None:
         self.host = host
         self.pid = pid
-        self.cwd = cwd
+        self.cwd = cwd.replace("\\", "/") if host.platform == "windows" else cwd
         self.foreign = _in_another_root(host, pid)
         self._tree: Tree = host.proc if self.foreign else host.root
         self._prefix = f"{pid}/root/" if self.foreign else ""
@@ -26,9 +26,11 @@ class ProcessFiles:
         """A path of the command line, against the process's folder; None where that is not known."""
         if path.startswith("~"):
             return None
-        if path.startswith("/"):
+        if self.host.platform == "windows":
+            path = path.replace("\\", "/")
+        if _is_absolute(path):
             return posixpath.normpath(path)
-        return posixpath.normpath(posixpath.join(self.cwd, path)) if self.cwd.startswith("/") else None
+        return posixpath.normpath(posixpath.join(self.cwd, path)) if _is_absolute(self.cwd) else None
 
     def place(self, path: str) -> tuple[Tree, str]:
         """(tree, path in it) of an absolute path."""
@@ -52,6 +54,11 @@ class ProcessFiles:
             return self.host.proc.links(f"{self.pid}/fd")
         except OSError:
             return []
+
+
+def _is_absolute(path: str) -> bool:
+    """`/models`, on Windows `C:/models`."""
+    return path.startswith("/") or (path[1:3] == ":/" and path[0].isalpha())
 
 
 def _in_another_root(host: Host, pid: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.host import Unsupported
 from gpusnap.llm.flags import environ_of
 
 if TYPE_CHECKING:
@@ -20,12 +21,13 @@ MAX_TREE = 256
 class Program:
     """Reads what is asked for, once; what can't be read is empty or None. Nothing here reaches the document."""
 
-    __slots__ = ("_comm", "_cwd", "_entry", "_environ", "_exe", "_parent", "host", "pid", "words")
+    __slots__ = ("_comm", "_cwd", "_entry", "_environ", "_exe", "_parent", "_plain", "host", "pid", "words")
 
     def __init__(self, host: Host, pid: int, words: Sequence[str] | None = None) -> None:
         self.host = host
         self.pid = pid
-        self.words = list(words) if words is not None else _read_words(host.proc, pid)
+        self._plain: dict[str, object] | None = None
+        self.words = list(words) if words is not None else self._read_words()
         self._comm: str | None = None
         self._exe: str | None = None
         self._cwd: str | None = None
@@ -33,22 +35,35 @@ class Program:
         self._environ: bytes | None = None
         self._parent: Program | None = None
 
+    def _without_proc(self, name: str) -> str:
+        """What psutil says where there is no `/proc`; empty on Linux."""
+        if self._plain is None:
+            self._plain = _plain_facts(self.host, self.pid)
+        value = self._plain.get(name)
+        return str(value) if isinstance(value, str | int) else ""
+
+    def _read_words(self) -> list[str]:
+        if self._plain is None:
+            self._plain = _plain_facts(self.host, self.pid)
+        words = self._plain.get("cmdline")
+        return [str(word) for word in words] if isinstance(words, list) else _read_words(self.host.proc, self.pid)
+
     @property
     def comm(self) -> str:
         if self._comm is None:
-            self._comm = _stat(self.host.proc, self.pid)[0]
+            self._comm = self._without_proc("name") or _stat(self.host.proc, self.pid)[0]
         return self._comm
 
     @property
     def exe(self) -> str:
         if self._exe is None:
-            self._exe = _link(self.host.proc, f"{self.pid}/exe")
+            self._exe = self._without_proc("exe") or _link(self.host.proc, f"{self.pid}/exe")
         return self._exe
 
     @property
     def cwd(self) -> str:
         if self._cwd is None:
-            self._cwd = _link(self.host.proc, f"{self.pid}/cwd")
+            self._cwd = self._without_proc("cwd") or _link(self.host.proc, f"{self.pid}/cwd")
         return self._cwd
 
     @property
@@ -80,7 +95,7 @@ class Program:
     def parent(self) -> Program | None:
         """The process that started it; None at the top."""
         if self._parent is None:
-            ppid = _stat(self.host.proc, self.pid)[1]
+            ppid = int(self._without_proc("ppid") or _stat(self.host.proc, self.pid)[1])
             if ppid > 1:
                 self._parent = Program(self.host, ppid)
         return self._parent
@@ -109,6 +124,16 @@ class Program:
             found += fresh
             todo += fresh
         return found[:MAX_TREE]
+
+
+def _plain_facts(host: Host, pid: int) -> dict[str, object]:
+    if host.platform not in ("windows", "macos"):
+        return {}
+    try:
+        facts: dict[str, object] = host.raw("process", pid)
+    except (Unsupported, OSError):
+        return {}
+    return facts
 
 
 def _read_words(proc: Tree, pid: int) -> list[str]:
@@ -141,7 +166,7 @@ def _link(proc: Tree, path: str) -> str:
 
 
 def _base(path: str) -> str:
-    return path.removesuffix(" (deleted)").rpartition("/")[2].removesuffix(".exe")
+    return path.removesuffix(" (deleted)").replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
 
 
 def _is_interpreter(name: str) -> bool:

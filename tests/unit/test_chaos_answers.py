@@ -55,9 +55,9 @@ def _raw_faults(key: str, answer: Any) -> Iterator[tuple[str, Any]]:
         for leaf in set(answer[0]) - {"luid"}:
             yield f"no {leaf}", [{**adapter, leaf: None} for adapter in answer]
     if key.startswith("process ") and "create_time" in answer:
-        for leaf in set(answer) - {"create_time"}:
-            yield f"{leaf} denied", {**answer, leaf: {"error": "access-denied"}}
-            yield f"{leaf} missing", {name: value for name, value in answer.items() if name != leaf}
+        others = set(answer) - {"create_time"}
+        yield "all denied", {**answer, **{leaf: {"error": "access-denied"} for leaf in others}}
+        yield "all missing", {"create_time": answer["create_time"]}
     if key.startswith("footprint "):
         for leaf in answer:
             yield f"{leaf} missing", {name: value for name, value in answer.items() if name != leaf}
