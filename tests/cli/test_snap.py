@@ -207,6 +207,9 @@ def test_plain_snap_loads_neither_typer_nor_anything_heavy(tmp_path: Path) -> No
     assert "pynvml" in loaded
     heavy = {"typer", "orjson", "psutil", "tabulate", "gguf", "numpy", "msgspec", "pydantic", "gpusnap.model"}
     assert not loaded & heavy
+    # Of the standard library: what costs a millisecond or more and that pynvml does not load anyway.
+    slow = {"dataclasses", "inspect", "logging", "argparse", "pathlib", "datetime", "ast", "email", "asyncio"}
+    assert not loaded & (slow | {"importlib.metadata", "http.client", "urllib.request", "multiprocessing"})
 
 
 def test_plain_snap_loads_nothing_for_cards_and_programs_that_are_not_there(tmp_path: Path) -> None:
