@@ -178,11 +178,16 @@ class Collector:
     ) -> dict[str, list[Holder] | Reading]:
         if not self._options.holders:
             return {}
-        from gpusnap.collect.holders import holders_of
+        from gpusnap.collect.holders import holders_of, some_are_hidden
 
         rows, unreadable = holders_of(self._host, self._table, adapters)
-        if unreadable:
-            text = f"{unreadable} processes could not be looked into, so that some holders may be missing"
+        causes = []
+        if unreadable > 0:
+            causes.append(f"{unreadable} process{'' if unreadable == 1 else 'es'} could not be looked into")
+        if some_are_hidden(self._host):
+            causes.append("hidepid hides the processes of others")
+        if causes:
+            text = f"{' and '.join(causes)}, so that some holders may be missing"
             warnings.append(warning("holders-incomplete", text))
         return rows
 

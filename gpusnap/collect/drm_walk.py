@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gpusnap.host import Host
 
 _NODES = ("/dev/dri/", "/dev/accel/", "/dev/kfd")
@@ -83,7 +85,7 @@ def walk(host: Host) -> Walk:
         except (FileNotFoundError, ProcessLookupError):
             continue  # gone meanwhile
         except OSError:
-            if sized or not _has_no_descriptors(host, name):
+            if sized or not has_no_descriptors(host, name):
                 found.unreadable += 1
             continue
         if name != own:
@@ -91,7 +93,7 @@ def walk(host: Host) -> Walk:
         for fd, target in targets:
             if target[:5] == "/dev/" and not target.startswith(_ORDINARY):
                 _take(host, found, name, fd, target)
-    found.hidden = "1" not in names and _hides_processes(host)
+    found.hidden = hides_processes(host, names)
     return found
 
 
@@ -114,7 +116,7 @@ def _kernel_counts_descriptors(host: Host, own: str) -> bool:
         return False
 
 
-def _has_no_descriptors(host: Host, name: str) -> bool:
+def has_no_descriptors(host: Host, name: str) -> bool:
     """Kernel threads and zombies deny the look before 6.2 and have nothing to hide."""
     try:
         stat = host.proc.read(name + "/stat", 4096)
@@ -126,8 +128,10 @@ def _has_no_descriptors(host: Host, name: str) -> bool:
     return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _PF_KTHREAD)
 
 
-def _hides_processes(host: Host) -> bool:
-    """hidepid=2 (invisible) or 4 (ptraceable): other users' processes are not even listed."""
+def hides_processes(host: Host, names: Sequence[str]) -> bool:
+    """hidepid=2 (invisible) or 4 (ptraceable): other users' processes are not even among the `names` of /proc."""
+    if "1" in names:
+        return False
     try:
         mounts = host.proc.read("self/mounts", 1 << 18)
     except OSError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.collect.device_files import PREFIXES, DeviceFiles, is_gpu_file, name_of_number
+from gpusnap.collect.drm_walk import has_no_descriptors, hides_processes
 from gpusnap.reading import Reading, null
 
 if TYPE_CHECKING:
@@ -78,6 +79,14 @@ def holders_of(
     return dict(rows), unreadable
 
 
+def some_are_hidden(host: Host) -> bool:
+    """Whether /proc does not even list other users' processes."""
+    try:
+        return hides_processes(host, host.proc.listdir(""))
+    except OSError:
+        return False
+
+
 def find_holders(host: Host, owners: Owners) -> tuple[list[tuple[str, int, str]], int]:
     """((adapter, pid, file) by adapter and pid, processes that could not be looked into); OSError without /proc.
 
@@ -95,7 +104,8 @@ def find_holders(host: Host, owners: Owners) -> tuple[list[tuple[str, int, str]]
         except (FileNotFoundError, ProcessLookupError):
             continue
         except OSError:
-            unreadable += 1
+            if not has_no_descriptors(host, str(pid)):
+                unreadable += 1
             continue
         found += [(key, pid, via) for key, via in _held(files, owners).items()]
     return sorted(found), unreadable

@@ -239,3 +239,24 @@ def test_the_document_carries_holders_and_says_when_they_are_not_all(tmp_path: P
     assert card["holders"] is not None
     assert [(row["pid"], row["via"]) for row in card["holders"]] == [(5, "/dev/nvidia0")]
     assert [note["code"] for note in document["warnings"]] == ["holders-incomplete"]
+
+
+@pytest.mark.parametrize(("state", "flags"), [("Z", 0x400), ("S", 0x208040)])
+def test_a_zombie_and_a_kernel_thread_have_nothing_to_look_into(tmp_path: Path, state: str, flags: int) -> None:
+    """Both deny the look to others than root: an idle server would always miss some hundred holders."""
+    tree = process(5, uid=0).replace("proc/5/fd/ dir", "proc/5/fd !EACCES")
+    stat = f"--- proc/5/stat\n5 (kworker/0:0) {state} 2 0 0 0 -1 {flags} 0 0\n"
+    machine = host(tmp_path, INFORMATION + tree + stat)
+    assert find_holders(machine, DeviceFiles(machine, NVIDIA).owners) == ([], 0)
+
+
+def test_holders_behind_hidepid_may_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "nvml.json").write_text(
+        '{"calls": {"nvmlSystemGetDriverVersion": "580.1", "nvmlDeviceGetCount": 1,'
+        ' "nvmlDeviceGetHandleByIndex 0": 0}}'
+    )
+    mounts = "--- proc/self/mounts\nproc /proc proc rw,nosuid,hidepid=invisible 0 0\n"
+    machine = host(tmp_path, INITIAL + mounts + process(5, fds=("/dev/nvidia0",)))
+    document = Collector(machine, CollectOptions(holders=True)).sample()
+    (note,) = document["warnings"]
+    assert note["message"] == "hidepid hides the processes of others, so that some holders may be missing"
