@@ -11,6 +11,7 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
+from gpusnap.captured_check import checked
 from gpusnap.captured_nvml import NVML_NAMES, CapturedNvml
 from gpusnap.captured_tree import CapturedTree, Entry, os_error, parse_archive
 from gpusnap.host import CommandResult, HttpReply, NvmlUnavailable, Unsupported, nvml_init_failed
@@ -69,7 +70,10 @@ class CapturedHost:
         path = self.folder / name
         if not path.exists():
             return {}
-        return json.loads(path.read_bytes())  # type: ignore[no-any-return]
+        try:
+            return checked(name, json.loads(path.read_bytes()))
+        except json.JSONDecodeError as fault:
+            raise ValueError(f"{name}: {fault}") from fault
 
     def overlay(self, entries: Mapping[str, Entry | None]) -> None:
         """Lay entries over the tree; None removes the path and everything below it."""

@@ -97,7 +97,7 @@ def _parse_entry(header: str, content: bytes) -> tuple[str, Entry | None]:
         if option == "gone":
             return path, None
         if option.startswith("!"):
-            entry = Entry(error=getattr(errno, option[1:]))
+            entry = Entry(error=_error_number(option[1:], path))
         elif option == "dir":
             entry.data = None
         elif option == "escaped":
@@ -108,11 +108,21 @@ def _parse_entry(header: str, content: bytes) -> tuple[str, Entry | None]:
 
             entry.data = base64.b64decode(content)
         else:
-            _set_option(entry, *option.split("=", 1))
+            key, equals, value = option.partition("=")
+            if not equals:
+                raise ValueError(f"{path}: {option!r} is no option of an entry")
+            _set_option(entry, key, value)
     if entry.parts:
         entry.parts = dict.fromkeys(entry.parts, entry.data if entry.data is not None else b"")
         entry.data = b""
     return path.rstrip("/"), entry
+
+
+def _error_number(name: str, path: str) -> int:
+    number = getattr(errno, name, None)
+    if not isinstance(number, int):
+        raise ValueError(f"{path}: no error is called {name!r}")
+    return number
 
 
 def _name(text: str) -> str:

@@ -100,3 +100,32 @@ def test_a_command_keeps_its_exit_code_where_the_summary_cannot_be_written(tmp_p
     assert failed.returncode == 7
     assert b"gpusnap record: /dev/full: No space left on device" in failed.stderr.splitlines()
     assert run_gpusnap(*words, "true").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("machine.json", "[]", "machine.json: expected an object"),
+        ("machine.json", "{", "machine.json: Expecting property name"),
+        ("machine.json", '{"wall_time": Infinity}', "machine.json: wall_time: expected seconds"),
+        ("machine.json", '{"wall_time": NaN}', "machine.json: wall_time: expected seconds"),
+        ("machine.json", '{"uptime": "long"}', "machine.json: uptime: 'long' is not what stands there"),
+        ("machine.json", '{"uptime": true}', "machine.json: uptime: True is not what stands there"),
+        ("machine.json", '{"own_pid": null}', "machine.json: own_pid: None is not what stands there"),
+        ("machine.json", '{"users": []}', "machine.json: users: [] is not what stands there"),
+        ("machine.json", '{"uname": {"os": 5}}', "machine.json: uname: expected texts"),
+        ("machine.json", '{"platform": "dos"}', "machine.json: platform: expected one of linux"),
+        ("machine.json", '{"clock_ticks": 0}', "machine.json: clock_ticks: expected at least 1"),
+        ("tree.txt", "--- proc/1/stat !EWHAT\n", "proc/1/stat: no error is called 'EWHAT'"),
+        ("tree.txt", "--- proc/1/stat what\n", "proc/1/stat: 'what' is no option of an entry"),
+        ("nvml.json", "[1]", "nvml.json: expected an object"),
+        ("nvml.json", '{"calls": []}', "nvml.json: calls: expected an object"),
+        ("nvml.json", '{"calls": {"nvmlDeviceGetCount": {"error": "x"}}}', "nvml.json: nvmlDeviceGetCount: error"),
+    ],
+)
+def test_a_kept_machine_that_was_edited_wrongly_is_named(tmp_path: Path, name: str, text: str, words: str) -> None:
+    (tmp_path / name).write_text(text)
+    done = run_gpusnap("snap", "--replay", str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, b"")
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"gpusnap snap: --replay {tmp_path}: {words}")
