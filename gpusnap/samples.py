@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _LINE_START = b'{"schema":"' + SNAPSHOT_SCHEMA.split("/")[0].encode() + b"/"
 _RECORDING_ENDINGS = (".jsonl", ".ndjson")
 _NAMED_LINES = 20
+# Of another program's log or table, this much is looked at to name it.
+_HEAD_BYTES = 1 << 16
 
 
 class Sample(NamedTuple):
@@ -100,6 +102,8 @@ class SampleReader:
         if first is None:
             raise DocumentError(f"{self.name}: empty, expected a gpusnap snapshot")
         second = next(lines, None)
+        if not first[1] and second is None:
+            raise DocumentError(f"{self.name}: the compressed data ends too early, before its first line does")
         if second is None:
             yield Document(first[1], None, None)
             return
@@ -134,10 +138,12 @@ class SampleReader:
             )
 
     def _joined(self, lines: Iterator[tuple[int, bytes]]) -> bytes:
-        parts, size = [], 0
+        """One document of many lines; of a text that is none, as much as tells what it is."""
+        whole = bytearray()
         for _, line in lines:
-            size += len(line)
-            if size > MAX_DOCUMENT_BYTES:
+            whole += line
+            if len(whole) > MAX_DOCUMENT_BYTES:
                 raise DocumentError(f"{self.name}: longer than {MAX_DOCUMENT_BYTES >> 20} MiB, no snapshot")
-            parts.append(line)
-        return b"".join(parts)
+            if len(whole) > _HEAD_BYTES and not whole[:16].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+                break
+        return bytes(whole)

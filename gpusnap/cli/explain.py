@@ -25,7 +25,7 @@ def tokens(text: str) -> list[int]:
     for word in text.lower().split(","):
         number = whole_number(word.strip().removesuffix("k"))
         if number is None or not 0 < number < 1 << 40:
-            raise typer.BadParameter(f"{word.strip()!r} is not a number of tokens: expected 8192 or 8k")
+            raise CommandError(f"--context {word.strip()!r}: expected a number of tokens, such as 8192 or 8k")
         found.append(number * (1024 if word.strip().endswith("k") else 1))
     return found
 

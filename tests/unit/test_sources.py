@@ -307,6 +307,32 @@ def test_a_long_recording_is_streamed_not_loaded(here: Path) -> None:
     assert peak < 12 * len(data)
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_one_document_whose_packing_is_torn_says_so(here: Path, pack: Callable[[bytes], bytes]) -> None:
+    (here / "a.json.x").write_bytes(pack(line(3))[:-20])
+    assert refused(lambda: load_snapshot("a.json.x")) == (
+        "a.json.x: the compressed data ends too early, before its first line does"
+    )
+
+
+def test_a_stream_that_fails_at_its_first_byte_is_one_line(here: Path) -> None:
+    assert here.exists()
+    assert refused(lambda: load_snapshot("/proc/self/mem")) == "/proc/self/mem: input/output error"
+
+
+@pytest.mark.parametrize("text", [b"y\n", b"[\n", b"2026-11-30 10:00:00 up\n"])
+def test_a_long_text_of_many_lines_is_refused_by_its_beginning(here: Path, text: bytes) -> None:
+    """Lines of two bytes took 50 bytes each: a log of 256 MiB took 7 GB and a minute and a half."""
+    data = text * ((16 << 20) // len(text))
+    (here / "app.log").write_bytes(data)
+    tracemalloc.start()
+    words = refused(lambda: load_snapshot("app.log"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert words.startswith("app.log: ")
+    assert peak < 4 << 20
+
+
 def test_a_decompression_bomb_is_bounded(here: Path) -> None:
     """64 KiB of zstd that stand for 300 MiB of blanks without a newline: cut as one line, never kept."""
     packer = zstandard.ZstdCompressor(write_content_size=False).compressobj()
