@@ -119,8 +119,8 @@ def _parse_entry(header: str, content: bytes) -> tuple[str, Entry | None]:
 
 
 def _error_number(name: str, path: str) -> int:
-    number = getattr(errno, name, None)
-    if not isinstance(number, int):
+    number: int | None = getattr(errno, name, None)
+    if number is None:
         raise ValueError(f"{path}: no error is called {name!r}")
     return number
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpusnap.cli import exits
 from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
 from gpusnap.cli.snapping import SnapRequest, exit_code, open_collector, sample, say_backends
+from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +104,8 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
 
 def _is_process(wish: Wish) -> bool:
     """A pid, said so or too large for a card's index."""
-    return wish.kind == "pid" or (wish.kind == "word" and wish.value.isdigit() and int(wish.value) > _MAX_INDEX)
+    number = whole_number(wish.value)
+    return wish.kind == "pid" or (wish.kind == "word" and number is not None and number > _MAX_INDEX)
 
 
 def _explain_file(request: ExplainRequest, wish: Wish, source: str) -> None:

@@ -103,6 +103,8 @@ def _by_index(index: int, cards: Sequence[Adapter]) -> list[Adapter]:
 
 def _by_name(text: str, cards: Sequence[Adapter]) -> list[Adapter]:
     """The id or its beginning, a PCI address with or without its domain, words of the model."""
+    if not text.strip():  # a variable that is not set
+        return []
     exact = [card for card in cards if text in (card["id"].lower(), (card["pci_address"] or "").lower())]
     if exact:
         return exact

@@ -74,11 +74,16 @@ def test_a_word_that_is_nearly_a_number_or_empty_names_no_adapter(command: str, 
 
 
 @pytest.mark.parametrize("word", [SUPERSCRIPT, MANY_DIGITS])
-def test_explain_takes_no_such_number_either(word: str) -> None:
-    for words in ((word,), (f"pid:{word}",), (f"gpu:{word}",), ("--context", word), ("--context", f"{word}k")):
-        done = run_gpusnap("explain", *words, "--replay", EXAMPLE)
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert len(done.stderr.splitlines()) == 1
+@pytest.mark.parametrize("form", ["{}", "pid:{}", "gpu:{}", "--context={}", "--context={}k"])
+def test_explain_takes_no_such_number_either(word: str, form: str) -> None:
+    done = run_gpusnap("explain", form.format(word), "--replay", EXAMPLE)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("word", ["", " ", "gpu:", "gpu: "])
+def test_explain_takes_no_empty_word_for_the_only_card(word: str) -> None:
+    assert run_gpusnap("explain", word, "--replay", EXAMPLE).returncode == 2
 
 
 @pytest.mark.parametrize("columns", [SUPERSCRIPT, MANY_DIGITS, "-5", "0", "wide"])
