@@ -13,13 +13,14 @@ from gpusnap.explain.rows import card_name, rows_of
 from gpusnap.explain.series import Judged, judge_all, row_of
 from gpusnap.explain.story import answer_for_recording
 from gpusnap.explain.subject import Chosen
+from gpusnap.explain.unexplained import likely
 from gpusnap.explain.view import CardView, Found, Surroundings, Viewer
 from gpusnap.explain.words import count_of
 from gpusnap.llm.aside import NOTHING
 from gpusnap.render.units import format_of_total
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gpusnap.explain.history import History
     from gpusnap.llm.aside import Aside
@@ -37,6 +38,8 @@ class Explained(NamedTuple):
     judged: tuple[Judged, ...] = ()
     history: History | None = None
     aside: Aside = NOTHING
+    # Adapter -> what its unattributed rest probably is.
+    likely: Mapping[str, str] | None = None
 
 
 def explain_snapshot(
@@ -53,24 +56,19 @@ def explain_snapshot(
     if chosen.pid is not None:
         return _explain_process(snapshot, chosen, source, viewer, around, contexts, aside)
     cards = [card for card in snapshot["adapters"] if chosen.adapter in (None, card["id"])]
-    findings = ranked(
-        [
-            *(in_document(snapshot) if chosen.kind == "host" else ()),
-            *(one for card in cards for one in in_card(CardView(snapshot, card, viewer, around))),
-        ]
+    views = [CardView(snapshot, card, viewer, around) for card in cards]
+    whole = in_document(snapshot) if chosen.kind == "host" else []
+    findings = ranked([*whole, *(one for view in views for one in in_card(view))])
+    causes = {view.card["id"]: cause for view in views if (cause := likely(view)) is not None}
+    document = _document(
+        _subject(chosen, source),
+        _answer(snapshot, cards, findings),
+        _figures(snapshot, cards, causes),
+        findings,
+        [],
+        snapshot["warnings"],
     )
-    return Explained(
-        _document(
-            _subject(chosen, source),
-            _answer(snapshot, cards, findings),
-            _figures(snapshot, cards),
-            findings,
-            [],
-            snapshot["warnings"],
-        ),
-        snapshot,
-        cards,
-    )
+    return Explained(document, snapshot, cards, likely=causes)
 
 
 def _explain_process(
@@ -130,7 +128,7 @@ def explain_history(
     document = _document(
         subject,
         answer_for_recording(history, judged, findings, cards),
-        _figures(last, cards),
+        _figures(last, cards, {}),
         findings,
         judged,
         [*warnings, *last["warnings"]],
@@ -177,16 +175,26 @@ def _subject(chosen: Chosen, source: str | None) -> Subject:
     }
 
 
-def _figures(snapshot: Snapshot, cards: list[Adapter]) -> list[Figure]:
+def _figures(snapshot: Snapshot, cards: list[Adapter], causes: Mapping[str, str]) -> list[Figure]:
     """Of one card all figures, its processes' memory too; of several cards each card's own."""
     if len(cards) != 1:
-        return [_named(figure, card) for card in cards for figure in card_figures(snapshot, card)]
+        return [_named(figure, card) for card in cards for figure in _of_card(snapshot, card, causes)]
     (card,) = cards
-    figures = card_figures(snapshot, card)
+    figures = _of_card(snapshot, card, causes)
     for row in rows_of(snapshot, card["id"]):
         for figure in process_figures(snapshot, row):
             if figure["field"] == "vram_bytes" or figure["field"].startswith("llm."):
                 figures.append({**figure, "field": f"pid {row['pid']}: {figure['field']}"})
+    return figures
+
+
+def _of_card(snapshot: Snapshot, card: Adapter, causes: Mapping[str, str]) -> list[Figure]:
+    """The unattributed rest is always said with its likely cause."""
+    figures = card_figures(snapshot, card)
+    cause = causes.get(card["id"])
+    for figure in figures:
+        if figure["field"] == "accounting.unattributed_bytes" and cause is not None:
+            figure["says"] += f"; {cause}"
     return figures
 
 

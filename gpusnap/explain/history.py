@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpusnap.explain.exits import Books, Departures
 from gpusnap.explain.findings import thresholds as at
 from gpusnap.explain.frames import Frames
 from gpusnap.explain.rows import entry_of, reason_word
@@ -48,41 +49,8 @@ class Event(NamedTuple):
     bytes: int | None
 
 
-class Exit(NamedTuple):
-    """A process went; what the card's `used` did until a few samples later."""
-
-    time: float
-    adapter: str
-    pid: int
-    name: str | None
-    user: str | None
-    held: int
-    before: int
-    after: int
-
-    @property
-    def freed(self) -> int:
-        return max(0, self.before - self.after)
-
-
-class _Leaving:
-    """An exit whose memory may still come free: the driver may take a moment."""
-
-    __slots__ = ("before", "boot", "card", "held", "lowest", "row", "time", "waited")
-
-    def __init__(self, time: float, boot: int, row: Process, held: int, before: int, used: int) -> None:
-        self.time = time
-        self.boot = boot
-        self.card = row["adapter"]
-        self.row = row
-        self.held = held
-        self.before = before
-        self.lowest = used
-        self.waited = 0
-
-
 class History:
-    """Feed it every sample; then read `cards`, `processes`, `events`, `exits` and `timeline`."""
+    """Feed it every sample; then read `cards`, `processes`, `events`, `departures` and `timeline`."""
 
     def __init__(self, *, pictures: bool = False) -> None:
         self.timeline = Timeline()
@@ -91,15 +59,14 @@ class History:
         self.forgotten = 0
         self.events: list[Event] = []
         self.events_left_out = 0
-        self.exits: list[Exit] = []
+        self.departures = Departures()
         self.first: Snapshot | None = None
         self.last: Snapshot | None = None
         self.foreign = 0
         self.frames = Frames() if pictures else None
-        self._leaving: list[_Leaving] = []
         self._present: dict[str, dict[Key, Process]] = {}
         self._listed: dict[str, bool] = {}
-        self._used: dict[str, int | None] = {}
+        self._books: dict[str, Books] = {}
 
     def feed(self, documents: Iterable[Snapshot]) -> History:
         for document in documents:
@@ -185,18 +152,18 @@ class History:
                 if known and self.timeline.count > 1:
                     self._note(Event(tick.time, "start", where, row["pid"], row["name"], row["user"], None))
             self._extend_process(document, tick, card, row, track, joined=joined and key in before)
-        used = card["memory"]["used_bytes"]
+        books = Books(card["memory"]["used_bytes"], card["accounting"]["unattributed_bytes"])
         if complete:
             for key, row in before.items():
                 if key not in now:
-                    self._note_exit(tick, key, row, self._used.get(where), used)
+                    self._note_exit(tick, key, row, self._books.get(where, Books(None, None)))
             self._present[where] = now
         else:
             # What can't be seen now may still be there.
             self._present[where] = {**before, **now}
         self._listed[where] = complete
-        self._watch_leaving(where, used)
-        self._used[where] = used
+        self.departures.see(where, books)
+        self._books[where] = books
         if len(self.processes) > MOST_PROCESSES:
             self._let_go()
 
@@ -226,39 +193,13 @@ class History:
             tick.time, value, load if load is not None else card["load"]["gpu_percent"], joined=joined
         )
 
-    def _note_exit(self, tick: Tick, key: Key, row: Process, before: int | None, used: int | None) -> None:
+    def _note_exit(self, tick: Tick, key: Key, row: Process, before: Books) -> None:
         track = self.processes.get(key)
         held = row["vram_bytes"]
         self._note(Event(tick.time, "exit", row["adapter"], row["pid"], row["name"], row["user"], held))
         if track is not None:
             track.gone_at = tick.time
-        if held is not None and held >= at.RESIDUAL_BYTES and before is not None and used is not None:
-            self._leaving.append(_Leaving(tick.time, tick.boot, row, held, before, used))
-
-    def _watch_leaving(self, where: str, used: int | None) -> None:
-        for leaving in [leaving for leaving in self._leaving if leaving.card == where]:
-            if used is not None:
-                leaving.lowest = min(leaving.lowest, used)
-            leaving.waited += 1
-            if leaving.waited > at.RESIDUAL_WAIT_SAMPLES:
-                self._leaving.remove(leaving)
-                self._settle(leaving)
-
-    def _settle(self, leaving: _Leaving) -> None:
-        row = leaving.row
-        found = Exit(
-            leaving.time,
-            leaving.card,
-            row["pid"],
-            row["name"],
-            row["user"],
-            leaving.held,
-            leaving.before,
-            leaving.lowest,
-        )
-        kept = leaving.held - found.freed
-        if kept >= max(at.RESIDUAL_BYTES, at.RESIDUAL_SHARE * leaving.held) and len(self.exits) < MOST_EVENTS:
-            self.exits.append(found)
+        self.departures.note(tick.time, row, before)
 
     def _note_absent_cards(self, document: Snapshot, tick: Tick) -> None:
         """A card that is not in the sample at all: its backend failed. Nothing is known of it, then."""
@@ -278,8 +219,8 @@ class History:
         """After a reboot nothing is compared with what was before it."""
         self._present.clear()
         self._listed.clear()
-        self._used.clear()
-        self._leaving.clear()
+        self._books.clear()
+        self.departures.forget()
 
     def _note(self, event: Event) -> None:
         if len(self.events) < MOST_EVENTS:
@@ -290,8 +231,9 @@ class History:
     def _let_go(self) -> None:
         """Forget the smaller half of the processes that are not there any more."""
         now = self.timeline.count
-        gone = sorted((track.peak, key) for key, track in self.processes.items() if track.sample < now - 1)
-        for _, key in gone[: max(1, len(gone) // 2)] if gone else ():
+        gone = [key for key, track in self.processes.items() if track.sample < now - 1]
+        gone.sort(key=lambda key: self.processes[key].peak)
+        for key in gone[: (len(gone) + 1) // 2]:
             del self.processes[key]
             self.forgotten += 1
 

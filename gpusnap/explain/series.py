@@ -99,7 +99,7 @@ def _judge_card(history: History, card: CardTrack, processes: list[Judged]) -> J
         _explain_growth(card, one, processes)
     else:
         _look_at_the_rest(card, one)
-    left = sum(left.held - left.freed for left in history.exits if left.adapter == card.id)
+    left = sum(left.kept for left in history.departures.left_behind if left.adapter == card.id)
     if one.verdict.word not in GROWTH and left > 0:
         one.verdict.word, one.verdict.why = RESIDUAL, "a process ended and its memory did not come free"
     if one.verdict.word not in GROWTH:

@@ -155,6 +155,19 @@ def causes(view: CardView) -> list[Cause]:
     return found
 
 
+def likely(view: CardView) -> str | None:
+    """What the unattributed rest probably is, in words; None where there is none or it is not known."""
+    rest = view.unattributed
+    if rest is None or rest <= 0:
+        return None
+    if is_baseline(view):
+        return "like its siblings: the driver's own use"
+    unmeasured = view.card["accounting"]["unmeasured_processes"]
+    if rest < view.unexplained_limit() and not unmeasured and not view.card["unreadable_pids"]:
+        return "the driver's own use, most likely"
+    return causes(view)[0].says
+
+
 def _why_nameless(view: CardView, row: Process) -> str | None:
     return reason(entry_of(view.document, row), "name")
 

@@ -36,6 +36,10 @@ def explain_lines(
     else:
         for card in explained.cards:
             lines += card_lines(explained.snapshot, card, width, colour=colour)
+            cause = (explained.likely or {}).get(card["id"])
+            if cause is not None:
+                rest = format_bytes(card["accounting"]["unattributed_bytes"])
+                lines += filled(f"unattributed {rest}: {cause}", width, " " * 7)
             lines += _processes(explained.snapshot, card, width, full=len(explained.cards) <= 2)
             lines.append("")
     for finding in document["findings"]:

@@ -12,15 +12,16 @@ from gpusnap.render.units import format_bytes, format_pair_in_one_unit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusnap.explain.history import Exit, History
+    from gpusnap.explain.exits import Exit
+    from gpusnap.explain.history import History
     from gpusnap.explain.view import Found
 
 
 def find_in_history(history: History) -> Iterator[Found]:
-    for left in history.exits:
+    for left in history.departures.left_behind:
         card = history.cards[left.adapter]
-        used = card.last_row["memory"]["used_bytes"]
-        if used is not None and used < left.after - left.held // 2:
+        rest = card.last_row["accounting"]["unattributed_bytes"]
+        if rest is not None and rest < left.kept // 2:
             continue  # it came free later after all
         yield found(
             "residual",
@@ -28,8 +29,8 @@ def find_in_history(history: History) -> Iterator[Found]:
             {"kind": "adapter", "adapter": left.adapter, "pid": None, "start_ticks": None, "source": None},
             f"{_who(left)} exited holding {format_bytes(left.held)} and {format_bytes(left.freed)} came free",
             [
-                f"at {minute(left.time)} used {format_pair_in_one_unit(left.before, left.after)}",
-                "its processes' list was complete before and after",
+                f"at {minute(left.time)} used {format_pair_in_one_unit(left.used_before, left.used_after)}",
+                f"{format_bytes(left.kept)} of it belong to no listed process since; the list was complete",
             ],
             ["See who still has the card open: gpusnap snap --holders. A child of it may keep the context."],
             headline=(

@@ -107,15 +107,24 @@ def test_an_exit_that_frees_nothing_is_kept_with_its_figures() -> None:
         for step in range(5)
     ]
     documents += [sample(step, cards=[adapter(used=21 * GIB, total=24 * GIB)], rows=[]) for step in range(5, 15)]
-    (left,) = history(documents).exits
+    (left,) = history(documents).departures.left_behind
     assert (left.pid, left.held, left.freed) == (9021, 20 * GIB, 0)
+
+
+def test_a_next_job_that_takes_the_same_memory_is_not_a_residue() -> None:
+    full = [adapter(used=15 * GIB)]
+    documents = [sample(step, cards=full, rows=[process(9021, 14 * GIB)]) for step in range(5)]
+    documents += [sample(step, cards=full, rows=[process(9022, 14 * GIB, start_ticks=5)]) for step in range(5, 20)]
+    seen = history(documents)
+    assert [event.kind for event in seen.events] == ["start", "exit"]
+    assert seen.departures.left_behind == []
 
 
 def test_memory_that_comes_free_three_samples_late_is_not_a_residue() -> None:
     documents = [sample(step, cards=[adapter(used=15 * GIB)], rows=[process(9021, 14 * GIB)]) for step in range(5)]
     documents += [sample(step, cards=[adapter(used=15 * GIB)], rows=[]) for step in range(5, 8)]
     documents += [sample(step, cards=[adapter(used=GIB)], rows=[]) for step in range(8, 20)]
-    assert history(documents).exits == []
+    assert history(documents).departures.left_behind == []
 
 
 def test_unknown_samples_are_counted_with_their_reason_and_never_filled_in() -> None:
