@@ -63,6 +63,8 @@ def bare_walk() -> int:
                 count += 1
                 if target.startswith(("/dev/dri/", "/dev/accel/", "/dev/kfd")):
                     os.stat(fd, dir_fd=folder)
+        except FileNotFoundError:  # a process that ended meanwhile
+            continue
         finally:
             os.close(folder)
     return count
