@@ -1,11 +1,13 @@
 #!/bin/sh
-# Installs what the integration tests run: Chromium, Prometheus, node_exporter (Debian), DuckDB (PyPI).
+# Installs what the integration tests run: Chromium, Prometheus, node_exporter, logrotate, mkfs.ext4, systemd-analyze
+# (Debian), DuckDB (PyPI).
 # Usage: setup_programs.sh PYTHON. Needs root and apt where a program is missing; starts no service.
 set -eu
 python=$1
 
 missing=
-for pair in chromium:chromium promtool:prometheus prometheus-node-exporter:prometheus-node-exporter; do
+for pair in chromium:chromium promtool:prometheus prometheus-node-exporter:prometheus-node-exporter \
+    logrotate:logrotate mkfs.ext4:e2fsprogs systemd-analyze:systemd; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
 done
 if [ -n "$missing" ]; then
