@@ -53,14 +53,18 @@ class ProgramClasses:
         return inferred(category, source), null("none") if role is None else inferred(role, source)
 
     def _by_program(self, pid: int, facts: Mapping[str, Reading]) -> tuple[str, str | None]:
-        return classify(
-            _text(facts["name"]),
-            _text(facts["exe"]),
-            self._table.raw_words(pid),
-            is_kernel_thread=self._table.is_kernel_thread(pid),
-            cwd=_text(facts["cwd"]),
-        )
+        name, exe, cwd = (_text(facts[leaf]) for leaf in ("name", "exe", "cwd"))
+        words = self._table.raw_words(pid)
+        found = classify(name, exe, words, is_kernel_thread=self._table.is_kernel_thread(pid), cwd=cwd)
+        if found[0] != "unknown" or not (name or "").endswith(".exe"):
+            return found
+        # `C:\ComfyUI\python.exe ComfyUI\main.py` is what `python ComfyUI/main.py` is elsewhere.
+        return classify(_unix(name), _unix(exe), [str(_unix(word)) for word in words], cwd=_unix(cwd))
 
 
 def _text(reading: Reading) -> str | None:
     return None if reading.value is None else str(reading.value)
+
+
+def _unix(text: str | None) -> str | None:
+    return None if text is None else text.replace("\\", "/").removesuffix(".exe")

@@ -66,10 +66,15 @@ def unexplained(view: CardView) -> int | None:
 def is_baseline(view: CardView) -> bool:
     """A sibling of the same model shows the same small rest: the driver's own use.
 
-    A large rest is never taken for it, since a killed run leaves the same on each card that it had.
+    A large rest is never taken for it, since a killed run leaves the same on each card that it had. An Ascend
+    chip's firmware takes about 3 GB, whether there is a sibling or not (vllm-ascend#1903).
     """
     rest, total = view.unattributed, view.total
-    if rest is None or total is None or rest > at.BASELINE_SHARE * total:
+    if rest is None or total is None:
+        return False
+    if view.card["vendor"] == "huawei" and rest <= at.ASCEND_FIRMWARE_BYTES:
+        return True
+    if rest > at.BASELINE_SHARE * total:
         return False
     others = [_known_rest(sibling) for sibling in view.siblings()]
     return any(other is not None and abs(rest - other) <= at.BASELINE_TOLERANCE_BYTES for other in others)

@@ -100,7 +100,9 @@ def _is_positive(count: int | None) -> bool:
 
 
 def unit_of(row: Adapter) -> str:
-    return pick_unit((row["memory"]["total_bytes"], row["memory"]["used_bytes"]))
+    return pick_unit(
+        (row["memory"]["total_bytes"], row["memory"]["used_bytes"], row["accounting"]["attributed_bytes"])
+    )
 
 
 def account_line(row: Adapter) -> str | None:

@@ -137,6 +137,7 @@ def _adapter(adapter: dict[str, Any], index: int) -> AdapterFacts:
         "model": clean(str(adapter["description"])) if adapter.get("description") else None,
         "kind": "integrated" if wddm_figures.is_integrated(adapter) else "discrete",
         "pci_address": address,
+        "driver": "wddm",
         # NVIDIA's own number is not the one that Windows gives: NVML says it.
         "driver_version": None if vendor == "nvidia" else adapter.get("driver_version"),
     }
@@ -154,6 +155,7 @@ def _stranger(index: int) -> AdapterFacts:
         "vendor": "other",
         "model": unknown,
         "kind": unknown,
+        "driver": "wddm",
     }
     facts.lists_processes = True
     facts.shared_clients = null("not-exposed")

@@ -11,6 +11,7 @@ UNATTRIBUTED_BYTES = 512 * MIB
 UNATTRIBUTED_SHARE = 0.05  # of the card; the larger of the two counts
 BASELINE_SHARE = 0.10  # of the card; more than this is never taken for the driver's own use
 BASELINE_TOLERANCE_BYTES = 128 * MIB  # siblings with rests this equal: the driver's own
+ASCEND_FIRMWARE_BYTES = 3600 * MIB  # of an Ascend chip, always: idle ones show 2850 to 3450 MB
 RESERVED_BYTES = 256 * MIB
 BANDWIDTH_BOUND_PERCENT = 80
 STARVED_GPU_PERCENT = 30

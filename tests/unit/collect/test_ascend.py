@@ -17,6 +17,7 @@ from gpusnap.codec import dumps
 from gpusnap.collect import collect
 from gpusnap.collect.options import CollectOptions
 from tests.contract import check_contract
+from tests.snapping import run_gpusnap
 
 MACHINES = Path(__file__).parents[2] / "machines"
 STANDIN = Path(__file__).parents[2] / "standin" / "dcmi" / "dcmi.c"
@@ -182,3 +183,14 @@ class TestLibrary:
 
         with pytest.raises(Unsupported):
             ask_library(monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("machine", "chips"),
+    [("ascend-910b-eight-rows", []), ("ascend-310p-duo", []), ("ascend-a3", ["pci:0000:83:00.0"])],
+)
+def test_vllm_ascend_1903_an_idle_chips_3_gb_are_its_firmware(machine: str, chips: list[str]) -> None:
+    """31 GB that nobody holds are a finding; the 2.8 to 3.4 GB of every idle chip are none."""
+    done = run_gpusnap("explain", "--replay", str(MACHINES / machine), "--json")
+    findings = json.loads(done.stdout)["findings"]
+    assert [f["subject"]["adapter"] for f in findings if f["code"] == "unattributed-memory"] == chips

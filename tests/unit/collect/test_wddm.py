@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from gpusnap.collect import Collector
 from gpusnap.collect.options import CollectOptions
 from gpusnap.collect.pdh_names import engine_of, parse_instance
 from tests.contract import check_contract
+from tests.snapping import run_gpusnap
 from tests.unit.collect.pdh_machine import (
     ACCESS_DENIED,
     CARD,
@@ -28,9 +30,6 @@ from tests.unit.collect.pdh_machine import (
     used,
     windows,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ID = "pci:0000:03:00.0"
 NVML_CARD = {
@@ -262,3 +261,35 @@ def test_engine_types_of_nvidia_and_amd(kind: str, engine_name: str | None) -> N
 def test_other_instances_are_no_rows() -> None:
     for name in ("_total", "pid_1", "luid_0x1", "pid_x_luid_0x0_0x1_phys_0", ""):
         assert parse_instance(name) is None
+
+
+@pytest.mark.parametrize(
+    ("exe", "words", "category"),
+    [
+        ("C:\\ComfyUI\\python_embeded\\python.exe", ["python.exe", "-s", "ComfyUI\\main.py"], "ai"),
+        ("C:\\Python312\\python.exe", ["python.exe", "-m", "vllm.entrypoints.openai.api_server"], "llm"),
+        ("C:\\Program Files\\LM Studio\\LM Studio.exe", ["LM Studio.exe"], "llm"),
+        (
+            "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
+            ["chrome.exe", "--type=gpu-process"],
+            "browser",
+        ),
+        ("C:\\Windows\\System32\\dwm.exe", ["dwm.exe"], "desktop"),
+        ("C:\\tools\\unheard-of.exe", ["unheard-of.exe"], "unknown"),
+    ],
+)
+def test_programs_are_known_by_their_windows_names(
+    tmp_path: Path, exe: str, words: list[str], category: str
+) -> None:
+    name = exe.rpartition("\\")[2]
+    facts = {"create_time": 1.0, "name": name, "exe": exe, "cmdline": words, "cwd": "C:\\ComfyUI"}
+    document = taken(windows(tmp_path, {"pdh": pdh(memory(7, GIB), used(GIB)), "process 7": facts}))
+    assert document["processes"][0]["category"] == category
+
+
+@pytest.mark.parametrize("machine", ["windows-nvidia-intel", "windows-amd", "windows-zh-two-3090"])
+def test_no_finding_advises_what_only_linux_has(machine: str) -> None:
+    """An Intel adapter is no unclaimed card, and a pid that just ended is no stuck context."""
+    folder = Path(__file__).parents[2] / "machines" / machine
+    findings = json.loads(run_gpusnap("explain", "--replay", str(folder), "--json").stdout)["findings"]
+    assert {found["code"] for found in findings} <= {"spill", "unattributed-memory"}
