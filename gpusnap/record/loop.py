@@ -152,9 +152,14 @@ def record_beside(
     def ended() -> bool:
         return command.exit_code() is not None
 
-    while not ended():
-        if _wait_until(schedule.due(host.uptime()), host, signals, ended):
-            kept &= _keep_on(recorder, *schedule.take(host.uptime()))
+    try:
+        while not ended():
+            if _wait_until(schedule.due(host.uptime()), host, signals, ended):
+                kept &= _keep_on(recorder, *schedule.take(host.uptime()))
+    except BaseException:
+        while not ended():  # a fault of ours must not end what runs under us: a batch job ends with its wrapper
+            signals.sleep(MAX_NAP_SECONDS, host.sleep)
+        raise
     signals.stop_forwarding()
     elapsed = host.uptime() - began
     kept &= _keep_on(recorder, schedule.passed(host.uptime()), 0.0)

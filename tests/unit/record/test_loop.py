@@ -196,6 +196,26 @@ def test_a_command_outlives_a_file_that_became_somebody_elses() -> None:
     assert log.failures == ["a.jsonl: not a gpusnap recording, left alone"] * 2
 
 
+def test_a_fault_of_ours_is_raised_only_when_the_command_has_ended() -> None:
+    """A batch job ends with its wrapper: a training run must not pay for a bug here."""
+    host = FakeHost()
+    good = sampler(host)
+    taken: list[float] = []
+
+    def sample() -> Any:
+        taken.append(host.boot)
+        if len(taken) == 2:
+            raise ZeroDivisionError
+        return good()
+
+    signals = WakesAtTheEnd(host, 1065.0)
+    recorder = Recorder(sample, dumps, ListSink())
+    with pytest.raises(ZeroDivisionError):
+        record_beside(recorder, host.as_host(), signals.as_signals(), 10.0, lambda: FakeCommand(host, 65.0))
+    assert taken == [1000.0, 1010.0]
+    assert host.boot == 1065.0
+
+
 def test_a_signal_before_the_command_is_started_keeps_it_from_starting() -> None:
     host, signals = FakeHost(), Quiet()
     signals.received = 15
