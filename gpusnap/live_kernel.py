@@ -72,7 +72,10 @@ class PerfCounter:
         self._fd = fd
 
     def read(self) -> tuple[int, int]:
-        value, enabled = struct.unpack("=QQ", os.read(self._fd, 16))
+        raw = os.read(self._fd, 16)
+        if len(raw) != 16:  # its device is gone
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+        value, enabled = struct.unpack("=QQ", raw)
         return value, enabled
 
     def close(self) -> None:

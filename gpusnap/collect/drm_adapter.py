@@ -16,25 +16,28 @@ from gpusnap.text import clean
 
 if TYPE_CHECKING:
     from gpusnap.collect.drm_targets import Target
-    from gpusnap.host import Host
+    from gpusnap.collect.pci_names import NameTables
+    from gpusnap.host import Host, Tree
 
 _WITH_OWN_BACKEND = ("amdgpu", "i915", "xe")
 _UNIFIED = null("unified-memory")
 
 
-def identify(host: Host, target: Target, kernel: str | None) -> dict[str, object]:
+def identify(tree: Tree, names: NameTables, target: Target, kernel: str | None) -> dict[str, object]:
     device = target.device
     if target.is_part:  # the amdgpu backend describes it
         return {"id": target.key, "vendor": "amd", "driver": "amdgpu", "pci_address": null("partitioned")}
-    what = "NPU" if device.accel else "GPU"
-    identity: dict[str, object] = {"id": target.key, "vendor": "other", "driver_version": kernel}
+    if device.driver in _WITH_OWN_BACKEND and device.address is not None:  # so does another this one
+        vendor = "amd" if device.driver == "amdgpu" else "intel"
+        return {"id": target.key, "vendor": vendor, "pci_address": device.address, "driver": device.driver}
+    identity: dict[str, object] = {"id": target.key, "vendor": "other"}
     if device.address is not None:
-        identity.update(pci_device.identify(host, device.path, device.address, what))
+        what = "NPU" if device.accel else "GPU"
+        identity.update(pci_device.identify(tree, names, device.path, device.address, what))
     else:
-        identity["model"] = _compatible(host, device.path)
+        identity["model"] = _compatible(tree, device.path)
         identity["pci_address"] = null("none", "not on a PCI bus")
-    identity["driver"] = device.driver
-    identity["kind"] = _kind(target)
+    identity.update(driver=device.driver, driver_version=kernel, kind=_kind(target))
     return identity
 
 
@@ -48,10 +51,10 @@ def _kind(target: Target) -> object:
     return "discrete" if device.vendor_id in ("8086", "10de") else None
 
 
-def _compatible(host: Host, path: str) -> object:
+def _compatible(tree: Tree, path: str) -> object:
     """The device tree's name of the part, `brcm,2711-v3d`: names end in NUL, the first is the most exact."""
     try:
-        raw = host.sys.read(f"{path}/of_node/compatible", 1024)
+        raw = tree.read(f"{path}/of_node/compatible", 1024)
     except OSError:
         return null("not-exposed", "sysfs.of_node/compatible")
     name, end, _ = raw.partition(b"\0")

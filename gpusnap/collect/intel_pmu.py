@@ -59,7 +59,11 @@ class Pmu:
 
     def load(self) -> dict[str, Reading]:
         """load.* leaves since the last call; the mean of a class's engines."""
-        now = [counter.read() for _, counter in self._counters]
+        try:
+            now = [counter.read() for _, counter in self._counters]
+        except OSError:  # the card is gone
+            self.is_open = False
+            return {}
         last, self._last = self._last, now
         leaves: dict[str, Reading] = {}
         for leaf in ENGINES:

@@ -8,25 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.collect.drm_devices import VENDORS, hex_id
-from gpusnap.collect.pci_names import marketing_name
 from gpusnap.collect.sysfs import integer, unknown_format, why
 from gpusnap.reading import Reading, measured, null
 
 if TYPE_CHECKING:
-    from gpusnap.host import Host, Tree
+    from gpusnap.collect.pci_names import NameTables
+    from gpusnap.host import Tree
 
 # GT/s of a lane -> generation. The kernel writes "2.5 GT/s PCIe", "Unknown" for a link that is down.
 _GENERATIONS = {b"2.5": 1, b"5.0": 2, b"5": 2, b"8.0": 3, b"8": 3, b"16.0": 4, b"32.0": 5, b"64.0": 6}
 _LEAVES = ("generation", "max_generation", "width", "max_width")
 
 
-def identify(host: Host, path: str, address: str, what: str = "GPU") -> dict[str, object]:
+def identify(tree: Tree, names: NameTables, path: str, address: str, what: str = "GPU") -> dict[str, object]:
     """The identity leaves that the bus alone can tell."""
-    vendor = hex_id(host.sys, f"{path}/vendor")
-    device = hex_id(host.sys, f"{path}/device")
+    vendor, device = hex_id(tree, f"{path}/vendor"), hex_id(tree, f"{path}/device")
     model: object = null("not-exposed", "sysfs.device")
     if vendor is not None and device is not None:
-        model = marketing_name(host, vendor, device, hex_id(host.sys, f"{path}/revision"), what)
+        model = names.name(vendor, device, hex_id(tree, f"{path}/revision"), what)
     return {
         "id": f"pci:{address}",
         "vendor": VENDORS.get(vendor or "", "other"),

@@ -19,26 +19,47 @@ _LIMIT = 4 << 20
 _MAKERS = {"1002": "AMD", "1022": "AMD", "8086": "Intel", "10de": "NVIDIA", "19e5": "Huawei"}
 
 
-def marketing_name(host: Host, vendor: str, device: str, revision: str | None, what: str) -> str:
-    """`AMD Radeon RX 6800`, else `Navi 21 [Radeon RX 6800/6800 XT / 6900 XT]`, else `AMD GPU 1002:73bf`.
+class NameTables:
+    """The tables, each read at most once, when a card asks for its name."""
 
-    `what` is GPU or NPU, for a part without a name.
-    """
-    name = None
-    if vendor == "1002" and revision is not None:
-        name = _amdgpu_name(host, device, revision)
-    if name is None:
-        name = _pci_name(host, vendor, device)
-    if name is not None:
-        return name
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._read: dict[tuple[str, ...], bytes] = {}
+
+    def name(self, vendor: str, device: str, revision: str | None, what: str) -> str:
+        """`AMD Radeon RX 6800`, else `Navi 21 [Radeon RX 6800/6800 XT / 6900 XT]`, else `AMD GPU 1002:73bf`.
+
+        `what` is GPU or NPU, for a part without a name.
+        """
+        name = None
+        if vendor == "1002" and revision is not None:
+            name = _amdgpu_name(self._table(_AMDGPU_IDS), device, revision)
+        if name is None:
+            name = _pci_name(self._table(_PCI_IDS), vendor, device)
+        return nameless(vendor, device, what) if name is None else name
+
+    def _table(self, paths: tuple[str, ...]) -> bytes:
+        if paths not in self._read:
+            self._read[paths] = b""
+            for path in paths:
+                try:
+                    self._read[paths] = self._host.root.read(path, _LIMIT)
+                    break
+                except OSError:
+                    continue
+        return self._read[paths]
+
+
+def nameless(vendor: str, device: str, what: str) -> str:
+    """`NVIDIA GPU 10de:2684`: a part that no table names."""
     maker = _MAKERS.get(vendor)
     return f"{maker} {what} {vendor}:{device}" if maker is not None else f"{what} {vendor}:{device}"
 
 
-def _amdgpu_name(host: Host, device: str, revision: str) -> str | None:
+def _amdgpu_name(table: bytes, device: str, revision: str) -> str | None:
     """Lines `73BF,\\tC3,\\tAMD Radeon RX 6800`: device and revision name a product."""
     wanted = f"{device},{revision}".upper().encode()
-    for line in _table(host, _AMDGPU_IDS).splitlines():
+    for line in table.splitlines():
         if line.startswith(b"#"):
             continue
         fields = line.split(b",", 2)
@@ -47,9 +68,9 @@ def _amdgpu_name(host: Host, device: str, revision: str) -> str | None:
     return None
 
 
-def _pci_name(host: Host, vendor: str, device: str) -> str | None:
-    """Vendors stand at the left edge, `1002  Advanced ...`, devices after one tab, `\\t73bf  Navi 21 ...`."""
-    table = b"\n" + _table(host, _PCI_IDS)
+def _pci_name(table: bytes, vendor: str, device: str) -> str | None:
+    """Vendors stand at the left edge, `1002  Advanced ...`, devices after one tab, `\\t73bf  Navi 21`."""
+    table = b"\n" + table
     start = table.find(f"\n{vendor}  ".encode())
     while start >= 0:
         start = table.find(b"\n", start + 1)
@@ -59,12 +80,3 @@ def _pci_name(host: Host, vendor: str, device: str) -> str | None:
         if line.startswith(f"\t{device}  ".encode()):
             return clean(line[7:].strip(), 128) or None
     return None
-
-
-def _table(host: Host, paths: tuple[str, ...]) -> bytes:
-    for path in paths:
-        try:
-            return host.root.read(path, _LIMIT)
-        except OSError:
-            continue
-    return b""

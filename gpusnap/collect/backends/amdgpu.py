@@ -1,21 +1,16 @@
 """AMD cards and APUs of the amdgpu driver: memory pools, load, sensors, error counters, compute partitions.
 
-A card is told from an APU without opening it. Processes come from the `drm` backend.
+What reads a card (`amdgpu_cards.py` and all below it) is imported where there is one: it costs start-up.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.collect import amdgpu_card, kfd, pci_device
-from gpusnap.collect.amdgpu_partitions import partition_facts, partitions_of
-from gpusnap.collect.drm_devices import card_index, is_apu, is_pci_address, power_state
-from gpusnap.collect.harvest import AdapterFacts, Harvest, backend_row
-from gpusnap.collect.out_of_range import warn_out_of_range
-from gpusnap.collect.sysfs import text
-from gpusnap.reading import Reading, null
+from gpusnap.collect.harvest import Harvest, backend_row
 
 if TYPE_CHECKING:
+    from gpusnap.collect.amdgpu_cards import AmdgpuCards
     from gpusnap.collect.options import CollectOptions
     from gpusnap.host import Host
 
@@ -27,7 +22,7 @@ class AmdgpuBackend:
 
     def __init__(self, host: Host, options: CollectOptions) -> None:  # noqa: ARG002 - every backend's signature
         self._host = host
-        self._identity: dict[str, dict[str, object]] = {}
+        self._cards: AmdgpuCards | None = None
 
     def prime(self) -> None:
         """Nothing here needs two samples."""
@@ -39,60 +34,8 @@ class AmdgpuBackend:
             return Harvest(backend_row(self.name, "absent", detail="/sys/bus/pci/drivers/amdgpu: not loaded"))
         except OSError as error:
             return Harvest(backend_row(self.name, "denied", detail=f"/sys/{_DRIVER}: {error.strerror}"))
-        version = text(self._host.sys, "module/amdgpu/version", 64) or self._host.uname().get("kernel")
-        harvest = Harvest(backend_row(self.name, driver_version=version))
-        for address in sorted(name for name in names if is_pci_address(name)):
-            harvest.adapters.append(self._card(address, version, harvest))
-        self._partition(harvest)
-        return harvest
+        if self._cards is None:
+            from gpusnap.collect.amdgpu_cards import AmdgpuCards
 
-    def _card(self, address: str, version: str | None, harvest: Harvest) -> AdapterFacts:
-        tree, path = self._host.sys, f"bus/pci/devices/{address}"
-        facts = AdapterFacts(address)
-        state, blocked = power_state(tree, path)
-        facts.identity = self._identify(address, path)
-        facts.identity.update(vendor="amd", driver="amdgpu", driver_version=version, power_state=state)
-        facts.identity["index"] = card_index(tree, path)
-        kind = facts.identity["kind"]
-        unified = amdgpu_card.kind_of_memory(None if isinstance(kind, Reading) else kind)
-        facts.figures = amdgpu_card.memory(tree, path, unified=unified)
-        if blocked is None:
-            facts.figures.update(amdgpu_card.live(tree, path))
-            facts.identity["health"] = amdgpu_card.health(facts.figures)
-        else:
-            facts.figures.update(amdgpu_card.sleeping(blocked))
-            facts.figures.update(pci_device.link(tree, path, blocked))
-        warn_out_of_range(facts, harvest, str(facts.identity["id"]))
-        return facts
-
-    def _identify(self, address: str, path: str) -> dict[str, object]:
-        """Ids, name and kind never change; they are read once."""
-        known = self._identity.get(address)
-        if known is None:
-            known = pci_device.identify(self._host, path, address)
-            product = text(self._host.sys, f"{path}/product_name", 256)
-            if product is not None:
-                known["model"] = product
-            known["kind"] = self._kind(path)
-            unique = text(self._host.sys, f"{path}/unique_id", 64)
-            if unique is not None and len(unique) == 16 and unique.strip("0"):
-                known["uuid"] = f"GPU-{unique}"  # as HIP and ROCR_VISIBLE_DEVICES spell it
-            self._identity[address] = known
-        return dict(known)
-
-    def _kind(self, path: str) -> object:
-        apu = is_apu(self._host.sys, path)
-        if apu is None:
-            return null("not-exposed", "no hwmon")
-        return "integrated" if apu else "discrete"
-
-    def _partition(self, harvest: Harvest) -> None:
-        """MI300 in CPX or NPS mode: each partition is an adapter beside its card."""
-        for parent, nodes in partitions_of(kfd.nodes(self._host), [f.key for f in harvest.adapters]).items():
-            card = next(facts for facts in harvest.adapters if facts.key == parent)
-            at = harvest.adapters.index(card) + 1
-            path = f"bus/pci/devices/{parent}"
-            profile = text(self._host.sys, f"{path}/current_compute_partition", 64)
-            harvest.adapters[at:at] = [
-                partition_facts(card, node, place, profile) for place, node in enumerate(nodes)
-            ]
+            self._cards = AmdgpuCards(self._host)
+        return self._cards.read(sorted(name for name in names if name.count(":") == 2))

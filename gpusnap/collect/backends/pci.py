@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.collect import pci_device
-from gpusnap.collect.drm_devices import DISPLAY_ONLY_VENDORS, card_index, hex_id, is_pci_address, power_state
+from gpusnap.collect.drm_devices import (
+    DISPLAY_ONLY_VENDORS,
+    VENDORS,
+    card_index,
+    hex_id,
+    is_pci_address,
+    power_state,
+)
 from gpusnap.collect.harvest import AdapterFacts, Harvest, backend_row
+from gpusnap.collect.nvml_kernel import card_files, driver_version
 from gpusnap.collect.sysfs import link_name
 from gpusnap.reading import null
 
 if TYPE_CHECKING:
     from gpusnap.collect.options import CollectOptions
+    from gpusnap.collect.pci_names import NameTables
     from gpusnap.host import Host
 
 _DEVICES = "bus/pci/devices"
@@ -22,6 +30,8 @@ _DISPLAY, _ACCELERATOR = "03", "12"
 _VGA_3D_OTHER = ("0300", "0301", "0302", "0380")
 # Huawei's display function is its BMC; only its accelerators are NPUs.
 _BMC_DISPLAYS = frozenset({"19e5"})
+# Their own backends name their cards, sleeping or not; the tables of names are large.
+_NAMED_ELSEWHERE = frozenset({"nvidia", "amdgpu", "i915", "xe"})
 
 
 class PciBackend:
@@ -31,6 +41,7 @@ class PciBackend:
         self._host = host
         # What stands at each address: the identity, or None for what is no adapter.
         self._known: dict[str, dict[str, object] | None] = {}
+        self._names: NameTables | None = None
 
     def prime(self) -> None:
         """Nothing here needs two samples."""
@@ -78,17 +89,31 @@ class PciBackend:
 
     def _identify(self, address: str, path: str) -> dict[str, object] | None:
         """None for what is no adapter: another class, a BMC, a virtual screen, a virtual function."""
-        kind = hex_id(self._host.sys, f"{path}/class")
+        tree = self._host.sys
+        kind = hex_id(tree, f"{path}/class")
         if kind is None or not (kind[:4] in _VGA_3D_OTHER or kind[:2] == _ACCELERATOR):
             return None
-        vendor = hex_id(self._host.sys, f"{path}/vendor")
+        vendor = hex_id(tree, f"{path}/vendor")
         if kind[:2] == _DISPLAY and vendor in DISPLAY_ONLY_VENDORS | _BMC_DISPLAYS:
             return None
-        if link_name(self._host.sys, f"{path}/physfn") is not None:
+        if link_name(tree, f"{path}/physfn") is not None:
             return None  # its physical function is the card
-        is_npu = kind[:2] == _ACCELERATOR
-        identity = pci_device.identify(self._host, path, address, "NPU" if is_npu else "GPU")
-        if is_npu:
+        what = "NPU" if kind[:2] == _ACCELERATOR else "GPU"
+        driver = link_name(tree, f"{path}/driver")
+        if driver in _NAMED_ELSEWHERE:
+            identity: dict[str, object] = {"id": f"pci:{address}", "vendor": VENDORS.get(vendor or "", "other")}
+            if driver == "nvidia":  # its kernel module names cards that NVML can't (gpustat#147)
+                identity["model"] = next(
+                    (c.model for c in card_files(self._host) if c.pci_address == address), None
+                )
+            return identity | {"pci_address": address}
+        from gpusnap.collect.pci_device import identify
+        from gpusnap.collect.pci_names import NameTables
+
+        if self._names is None:
+            self._names = NameTables(self._host)
+        identity = identify(tree, self._names, path, address, what)
+        if what == "NPU":
             identity["kind"] = "npu"
         elif vendor == "8086":
             identity["kind"] = "integrated" if address == "0000:00:02.0" else "discrete"
