@@ -106,6 +106,7 @@ class PciBackend:
                 identity["model"] = next(
                     (c.model for c in card_files(self._host) if c.pci_address == address), None
                 )
+                identity["driver_version"] = driver_version(self._host)
             return identity | {"pci_address": address}
         from gpusnap.collect.pci_device import identify
         from gpusnap.collect.pci_names import NameTables
