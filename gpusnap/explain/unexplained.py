@@ -120,8 +120,9 @@ def causes(view: CardView) -> list[Cause]:
         found.append(
             Cause(f"the context of a process that ended: pid {pids}", "It goes with the driver's clean-up.")
         )
-    if view.card["unreadable_pids"]:
-        number = count_of(view.card["unreadable_pids"], "process", "processes")
+    unreadable = view.card["unreadable_pids"]
+    if unreadable is not None and unreadable > 0:
+        number = count_of(unreadable, "process", "processes")
         found.append(
             Cause(
                 f"{number} of other users could not be looked into", "Run gpusnap as root to see whose they are."
@@ -167,8 +168,7 @@ def likely(view: CardView) -> str | None:
         return None
     if is_baseline(view):
         return "like its siblings: the driver's own use"
-    unmeasured = view.card["accounting"]["unmeasured_processes"]
-    if rest < view.unexplained_limit() and not unmeasured and not view.card["unreadable_pids"]:
+    if rest < view.unexplained_limit() and not view.is_bounded:
         return "the driver's own use, most likely"
     return causes(view)[0].says
 

@@ -89,6 +89,12 @@ class CardView:
         return self.used is not None and self.total is not None and self.used >= at.FULL_SHARE * self.total
 
     @property
+    def is_bounded(self) -> bool:
+        """Something is not measured or could not be looked into: the unattributed rest is an upper bound."""
+        unmeasured, unreadable = self.card["accounting"]["unmeasured_processes"], self.card["unreadable_pids"]
+        return (unmeasured is not None and unmeasured > 0) or (unreadable is not None and unreadable > 0)
+
+    @property
     def is_idle(self) -> bool:
         """Measured at 0 %; what was not measured is not idle (nvtop#256: a MIG slice has no figure)."""
         return self.busy is not None and self.busy == 0

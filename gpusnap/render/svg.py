@@ -64,7 +64,9 @@ def _cut(answer: str, most: int = 165) -> str:
 
 
 def _span(history: History) -> Span:
-    first, last = history.timeline.first or 0.0, history.timeline.last or 0.0
+    first, last = history.timeline.first, history.timeline.last
+    if first is None or last is None:
+        raise ValueError("a picture needs a sample")
     usual = history.timeline.interval() or 60.0
     return Span(first, max(last + usual, first + 1.0), LEFT, WIDTH - RIGHT)
 
@@ -92,7 +94,7 @@ def _card(
     steps = [step for run in runs for step in run]
     plot = top + CARD_HEAD
     base = plot + MEMORY_HEIGHT
-    total = max([step.stack.total or step.stack.used for step in steps], default=1) or 1
+    total = max(1, *(step.stack.used if step.stack.total is None else step.stack.total for step in steps), 1)
     layers = svg_stack.layers_by_category(steps) if by_category else svg_stack.layers_by_process(steps)
 
     def y(count: float) -> float:

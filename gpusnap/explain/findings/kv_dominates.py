@@ -39,11 +39,11 @@ def find(view: CardView) -> Iterator[Found]:
 
 
 def _found(view: CardView, row: Process, llm: LlmFacts, cache: int, entry: Mapping[str, str]) -> Found:
-    share = 100 * cache / (row["vram_bytes"] or 1)
+    held = row["vram_bytes"]
+    share = "" if held is None or held == 0 else f" ({100 * cache / held:.0f} %)"
     pool = _POOLS.get((llm["server"] or "").lower())
     evidence = [
-        f"KV cache {format_bytes(cache)} of {format_bytes(row['vram_bytes'])} ({share:.0f} %), "
-        f"{_kind(entry, 'llm.kv_cache_bytes')}",
+        f"KV cache {format_bytes(cache)} of {format_bytes(held)}{share}, {_kind(entry, 'llm.kv_cache_bytes')}",
         f"weights {format_bytes(llm['weights_bytes'])}, {_kind(entry, 'llm.weights_bytes')}",
     ]
     if llm["context_tokens"] is not None:

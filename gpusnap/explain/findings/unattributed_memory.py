@@ -32,7 +32,7 @@ def find(view: CardView) -> Iterator[Found]:
         return
     bound = view.card["accounting"]["unmeasured_processes"]
     unmeasured = bound is not None and bound > 0
-    upto = "up to " if unmeasured or view.card["unreadable_pids"] else ""
+    upto = "up to " if view.is_bounded else ""
     likely = causes(view)
     nobody = not view.rows
     evidence = [
