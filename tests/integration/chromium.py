@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import tempfile
 import time
@@ -95,7 +96,8 @@ def chromium() -> Iterator[Page]:
         os.dup2(in_read, 3)
         os.dup2(out_write, 4)
 
-    with tempfile.TemporaryDirectory() as profile:
+    # Its helpers may still write into the profile while it is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         # The pipe's ends may be 3 and 4 themselves: move them out of the way first.
         in_read, out_write = os.dup(in_read), os.dup(out_write)
         command = ["chromium", *FLAGS, f"--user-data-dir={profile}", "about:blank"]
@@ -105,9 +107,10 @@ def chromium() -> Iterator[Page]:
             stderr=subprocess.DEVNULL,
             preexec_fn=place,  # noqa: PLW1509 - the tests start no thread before
             pass_fds=(3, 4, in_read, out_write),
+            start_new_session=True,
         )
         try:
             yield Page(in_write, out_read)
         finally:
-            browser.kill()
+            os.killpg(browser.pid, signal.SIGKILL)
             browser.wait()
