@@ -24,8 +24,6 @@ class ClientMemory(NamedTuple):
     shared: Reading
 
 
-NOTHING = ClientMemory(*[measured(0, "fdinfo")] * 3)
-
 
 def of_client(info: FdInfo, *, integrated: bool) -> ClientMemory:
     """A client's memory; `integrated`: the device has no memory of its own (Intel's iGPU, SoCs, NPUs)."""

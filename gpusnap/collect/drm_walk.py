@@ -154,8 +154,3 @@ def parent_of(host: Host, pid: int) -> int | None:
         return None
     fields = stat[stat.rfind(b")") + 2 :].split()
     return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else None
-
-
-def names_of_targets(target: str) -> str:
-    """`/dev/dri/renderD128 (deleted)` -> `/dev/dri/renderD128`."""
-    return target.removesuffix(" (deleted)")

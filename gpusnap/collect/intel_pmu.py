@@ -1,7 +1,8 @@
 """i915's performance counters: the load of the whole card, kernel contexts included.
 
 Source: drivers/gpu/drm/i915/i915_pmu.c; events `rcs0-busy` ... count nanoseconds. Opening one needs CAP_PERFMON
-(or perf_event_paranoid 0); without it the `drm` backend's sum over processes stands.
+(or perf_event_paranoid 0); without it the `drm` backend's sum over processes stands. xe's counters are left alone:
+an open engine event holds a forcewake, so it would keep the card awake (event_gt_forcewake in xe_pmu.c).
 """
 
 from __future__ import annotations
