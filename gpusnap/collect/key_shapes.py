@@ -53,6 +53,10 @@ def may_hold_known_keys(text: str) -> bool:
 
 
 def mask_known_keys(text: str, mask: str) -> str:
+    """Issuers' keys, but no part of a path: `/data/hf_checkpoints2025nightly` is a folder."""
+    value = text.partition("=")[2] if text.startswith("-") else text
+    if value.startswith(("/", "./", "../", "~/")) or value[1:3] in (":\\", ":/"):
+        return text
     return re.sub(_PREFIXED, mask, text, flags=re.VERBOSE)
 
 

@@ -69,7 +69,7 @@ def test_readme_command_prints_what_readme_says(command: str, expected: list[str
     assert matches(expected, printed), "\n".join(printed)
 
 
-@pytest.mark.parametrize("command", ["snap", "ps", "diff", "explain"])
+@pytest.mark.parametrize("command", ["snap", "ps", "diff", "record", "explain"])
 def test_every_option_is_in_the_readme(command: str) -> None:
     shown = run_gpusnap(command, "--help", env={"COLUMNS": "200"}).stdout.decode()
     options = set(re.findall(r"^\s+(?:-\w, )?(--[a-z][a-z-]*)", shown, re.MULTILINE)) - {"--help"}

@@ -196,6 +196,18 @@ def test_digests_uuids_and_path_parts_of_chance_stay(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    "word",
+    [
+        "/tmp/eyJAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/sock",
+        "--model=/data/hf_checkpoints2025nightly/x",
+        "~/hf_aB3dE6gH9jK2mN5pQ8",
+    ],
+)
+def test_a_path_part_that_begins_like_a_key_is_no_key(word: str) -> None:
+    assert redact(["run", word]) == ["run", word]
+
+
+@pytest.mark.parametrize(
     ("name", "secret"),
     [
         ("--hf-token", True), ("--max-tokens", False), ("--tokenizer", False), ("--eos-token", False),
