@@ -13,6 +13,7 @@ from gpusnap.collect.holders import gpu_file_test
 from gpusnap.collect.host_facts import boot_id, host_row
 from gpusnap.collect.merge import LAST_RESORT, NO_LIST, merge_adapters, merge_processes
 from gpusnap.collect.models import ModelRows
+from gpusnap.collect.out_of_range import refuse_more_than_the_card
 from gpusnap.collect.processes import open_table
 from gpusnap.collect.program_class import ProgramClasses
 from gpusnap.collect.registry import backends_for
@@ -76,7 +77,9 @@ class Collector:
         adapters = keep_adapters(merged, options.adapters, must_exist=not self._sampled)
         self._sampled = True
         provenance = ProvenanceTable()
-        processes = self._describe(adapters, merge_processes(harvests), warnings)
+        found = merge_processes(harvests)
+        refuse_more_than_the_card(adapters, found, warnings)
+        processes = self._describe(adapters, found, warnings)
         warnings += self.models.describe(processes, self._table.raw_words)
         rows = [self._process_row(adapter, process, provenance) for adapter, process in processes]
         documents = self._adapter_rows(adapters, processes, provenance, warnings)

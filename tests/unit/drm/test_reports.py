@@ -158,6 +158,30 @@ def test_drm_42_shared_buffers_bound_the_rest_from_both_sides(tmp_path: Path) ->
     assert books["unattributed_max_bytes"] == 300 * MIB
 
 
+def test_report_070_more_than_the_card_has_is_no_figure(tmp_path: Path) -> None:
+    """xpumanager#145; buffers of a peer count on both cards too."""
+    tree = card(files=amdgpu(total=4096 * MIB, used=3642 * MIB))
+    tree += process(300, {4: ("/dev/dri/renderD128", amd_client(1, "7692 MiB"))})
+    document = snapshot(host_of(tmp_path, tree))
+    assert row(document, 300)["vram_bytes"] is None
+    assert source(document, row(document, 300), "vram_bytes") == "null:out-of-range"
+    assert document["adapters"][0]["accounting"]["attributed_bytes"] == 0
+    (note,) = [w for w in document["warnings"] if w["pid"] == 300]
+    assert f"{7692 * MIB} of {4096 * MIB}" in note["message"]
+
+
+def test_report_089_a_process_has_a_row_on_each_of_its_cards(tmp_path: Path) -> None:
+    """ollama#17251: 12 GB by its own word, about 90 over four cards."""
+    tree, fds = "", {}
+    for number in range(4):
+        address = f"0000:0{number + 3}:00.0"
+        tree += card(address, number, files=amdgpu(total=32 << 30, used=24 << 30))
+        fds[number + 4] = (f"/dev/dri/renderD{128 + number}", amd_client(number + 1, "23040 MiB", pdev=address))
+    document = snapshot(host_of(tmp_path, tree + process(300, fds, name="ollama")))
+    assert [r["vram_bytes"] for r in rows_of(document, 300)] == [23040 * MIB] * 4
+    assert sum(r["vram_bytes"] for r in rows_of(document, 300)) == 90 << 30
+
+
 def test_two_vendors_stand_in_one_snapshot() -> None:
     document = machine("apu-beside-nvidia-6.11")
     assert [(r["vendor"], r["processes_listed"]) for r in document["adapters"]] == [
