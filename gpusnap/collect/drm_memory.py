@@ -24,7 +24,6 @@ class ClientMemory(NamedTuple):
     shared: Reading
 
 
-
 def of_client(info: FdInfo, *, integrated: bool) -> ClientMemory:
     """A client's memory; `integrated`: the device has no memory of its own (Intel's iGPU, SoCs, NPUs)."""
     if not info.has_keys:

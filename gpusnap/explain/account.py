@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.explain.rows import card_name, entry_of, program, reason, reason_word, rows_of
+from gpusnap.explain.rows import card_name, entry_of, held_bytes, program, reason, reason_word, rows_of
 from gpusnap.explain.words import age_seconds, count_of
 from gpusnap.render.units import (
     apportion,
@@ -71,7 +71,10 @@ def _label(row: Process) -> str:
 
 
 def process_sentence(document: Snapshot, rows: list[Process]) -> str:
-    """`llama-server (pid 4711, alice, up 3 h 12 min) holds 13.8 GiB of GPU 0: model weights 8.4, ..`"""
+    """`llama-server (pid 4711, alice, up 3 h 12 min) holds 13.8 GiB of GPU 0: model weights 8.4, ..`
+
+    Where memory is unified the sum is told: a GPU's system memory is what it holds there.
+    """
     first = rows[0]
     said = [f"pid {first['pid']}"]
     if first["user"] is not None:
@@ -79,12 +82,16 @@ def process_sentence(document: Snapshot, rows: list[Process]) -> str:
     age = age_seconds(first, document["taken_at"])
     if age is not None:
         said.append(f"up {format_duration(age)}")
-    names = {card["id"]: card_name(card) for card in document["adapters"]}
-    held = " and ".join(_held(row, names.get(row["adapter"], row["adapter"])) for row in rows)
+    cards = {card["id"]: card for card in document["adapters"]}
+    held = " and ".join(_held(row, cards.get(row["adapter"])) for row in rows)
     return f"{program(first) or 'a process'} ({', '.join(said)}) holds {held}."
 
 
-def _held(row: Process, name: str) -> str:
+def _held(row: Process, card: Adapter | None) -> str:
+    name = row["adapter"] if card is None else card_name(card)
+    if card is not None and card["memory"]["kind"] == "unified" and row["spill_bytes"]:
+        size = held_bytes(card, row)
+        return f"{format_bytes(size)} of the memory that {name} shares with the system"
     size = row["vram_bytes"]
     if size is None:
         return f"an unknown amount of {name}"
@@ -119,6 +126,8 @@ def sentence(document: Snapshot, card: Adapter) -> str:
     rest = books["unattributed_bytes"]
     if rest is None:
         shown = [f"{part.label} {format_number(part.bytes, unit)}" for part in parts]
+        if not parts:
+            return head + _held_beside(document, card)
         most = books["unattributed_max_bytes"]
         shown.append(
             f"0 to {format_number(most, unit)} unattributed" if most is not None else "the rest is unknown"
@@ -134,13 +143,23 @@ def sentence(document: Snapshot, card: Adapter) -> str:
     return f"{head}: " + ", ".join(shown) if shown else head
 
 
+def _held_beside(document: Snapshot, card: Adapter) -> str:
+    """Where used bytes can't be split (a Mac's): what processes hold, without a sum that nobody vouches for."""
+    sizes = [held_bytes(card, row) for row in rows_of(document, card["id"])]
+    known = [size for size in sizes if size is not None]
+    if not known:
+        return ", whose is not known"
+    holders = count_of(len(known), "process holds", "processes hold")
+    return f"; {holders} {format_bytes(sum(known))}, the rest is unknown"
+
+
 def _without_a_figure(document: Snapshot, card: Adapter) -> str:
     why = reason_word(entry_of(document, card), "memory.used_bytes")
     rows = rows_of(document, card["id"])
-    held = [size for row in rows for size in (row["vram_bytes"], row["spill_bytes"]) if size is not None]
+    held = [size for size in (held_bytes(card, row) for row in rows) if size is not None]
     said = f"how much of {card_name(card)} is used is not known: {why}"
     if held:
-        said += f"; {count_of(len(rows), 'process', 'processes')} hold {format_bytes(sum(held))}"
+        said += f"; {count_of(len(held), 'process holds', 'processes hold')} {format_bytes(sum(held))}"
     return said
 
 

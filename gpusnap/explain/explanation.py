@@ -11,13 +11,12 @@ from gpusnap.explain.findings.registry import in_card, in_document, in_history, 
 from gpusnap.explain.process import context_rows, with_words
 from gpusnap.explain.rows import card_name, rows_of
 from gpusnap.explain.series import Judged, judge_all, row_of
+from gpusnap.explain.several import several
 from gpusnap.explain.story import answer_for_recording
 from gpusnap.explain.subject import Chosen
 from gpusnap.explain.unexplained import likely
 from gpusnap.explain.view import CardView, Found, Surroundings, Viewer
-from gpusnap.explain.words import count_of
 from gpusnap.llm.aside import NOTHING
-from gpusnap.render.units import format_of_total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -214,7 +213,7 @@ def _answer(snapshot: Snapshot, cards: list[Adapter], findings: list[Found]) -> 
         said = sentence(snapshot, card)
         idle = card["load"]["gpu_percent"] == 0 and any(one.finding["code"] == "idle-but-full" for one in findings)
         return f"{said}; 0 % busy now." if idle else f"{said}."
-    return _several(snapshot, cards)
+    return several(snapshot, cards)
 
 
 def headline(findings: list[Found]) -> str | None:
@@ -231,26 +230,3 @@ def _nothing(snapshot: Snapshot) -> str:
     if broken:
         return "Nothing could be measured: " + "; ".join(f"{row['name']}: {row['detail']}" for row in broken) + "."
     return "This machine has no GPU that gpusnap can see."
-
-
-def _several(snapshot: Snapshot, cards: list[Adapter]) -> str:
-    parents = {card["parent"] for card in cards}
-    counted = [card for card in cards if card["id"] not in parents]
-    used = [card["memory"]["used_bytes"] for card in counted]
-    total = [card["memory"]["total_bytes"] for card in counted]
-    known_used = [size for size in used if size is not None]
-    known_total = [size for size in total if size is not None]
-    said = f"{count_of(len(counted), 'adapter')}: {format_of_total(sum(known_used), sum(known_total))} used"
-    unknown = len(used) - len(known_used)
-    if unknown:
-        said += f" ({unknown} not measured)"
-    fullest = [card for card in counted if _share(card) is not None]
-    if fullest:
-        card = max(fullest, key=lambda card: _share(card) or 0.0)
-        said += f"; fullest is {card_name(card)}, {sentence(snapshot, card)}"
-    return said + "."
-
-
-def _share(card: Adapter) -> float | None:
-    used, total = card["memory"]["used_bytes"], card["memory"]["total_bytes"]
-    return used / total if used is not None and total else None

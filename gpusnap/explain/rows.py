@@ -33,9 +33,21 @@ def reason(entry: Mapping[str, str], leaf: str) -> str | None:
 def rows_of(document: Snapshot, adapter: str) -> list[Process]:
     """Rows of one card, the largest first, gpusnap's own left out."""
     rows = [row for row in document["processes"] or () if row["adapter"] == adapter and not row["self"]]
-    return sorted(
-        rows, key=lambda row: (-(row["vram_bytes"] if row["vram_bytes"] is not None else -1), row["pid"])
-    )
+    card = next((card for card in document["adapters"] if card["id"] == adapter), None)
+
+    def order(row: Process) -> tuple[int, int]:
+        size = held_bytes(card, row)
+        return (1 if size is None else -size, row["pid"])
+
+    return sorted(rows, key=order)
+
+
+def held_bytes(card: Adapter | None, row: Process) -> int | None:
+    """What a process holds of a card: its VRAM; with spill where card and system share one memory."""
+    vram, spill = row["vram_bytes"], row["spill_bytes"]
+    if card is None or card["memory"]["kind"] != "unified" or spill is None:
+        return vram
+    return spill if vram is None else vram + spill
 
 
 def card_name(card: Adapter) -> str:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from gpusnap.fields import CATEGORIES
 from gpusnap.render.reasons import in_words
-from gpusnap.render.units import apportion, format_number, format_of_total, pick_unit
+from gpusnap.render.rounding import apportion as to_steps
+from gpusnap.render.rounding import show_steps, steps
+from gpusnap.render.units import apportion, format_number, format_of_total, pick_unit, trace
 
 if TYPE_CHECKING:
     from gpusnap.model import Adapter, Snapshot
@@ -91,8 +93,8 @@ def _unattributed(row: Adapter) -> Part:
         bound = "unknown" if most is None else f"0 to {format_number(most, unit)}"
         return Part("unattributed", None, _SHADES["unattributed"], bound)
     bounded = _is_positive(books["unmeasured_processes"]) or _is_positive(row["unreadable_pids"])
-    text = f"up to {format_number(rest, unit)}" if bounded and rest > 0 else None
-    return Part("unattributed", rest, _SHADES["unattributed"], text)
+    name = "unattributed up to" if bounded and rest > 0 else "unattributed"
+    return Part(name, rest, _SHADES["unattributed"])
 
 
 def _is_positive(count: int | None) -> bool:
@@ -111,19 +113,38 @@ def account_line(row: Adapter) -> str | None:
         return None
     found = parts_of(row)
     unit = unit_of(row)
-    shown = _rounded([part.count for part in found], row["memory"]["total_bytes"], unit)
+    shown = _rounded(found, row, unit)
+    # The sentence above names the unit, unless it has no figure (GB10, Thor).
+    suffix = f" {unit}" if row["memory"]["used_bytes"] is None else ""
     return " · ".join(
-        f"{part.name} {part.text if part.text is not None else number}"
+        f"{part.name} {part.text if part.text is not None else number + suffix}"
         for part, number in zip(found, shown, strict=True)
     )
 
 
-def _rounded(counts: list[int | None], total: int | None, unit: str) -> list[str]:
-    """Numbers that add up to the total where all are known."""
+def _rounded(found: list[Part], row: Adapter, unit: str) -> list[str]:
+    """Numbers that add up to what the sentence above them says is used, and with the rest to the total.
+
+    Where something is unknown or the parts are not the whole, each is rounded by itself.
+    """
+    counts = [part.count for part in found]
     known = [count for count in counts if count is not None]
-    if total is None or len(known) < len(counts):
+    used, total = row["memory"]["used_bytes"], row["memory"]["total_bytes"]
+    if total is None or used is None or len(known) < len(counts):
         return [format_number(count, unit) if count is not None else "unknown" for count in counts]
-    return apportion(known, total, unit)
+    inside = next((place for place in range(len(known) + 1) if sum(known[:place]) == used), None)
+    if inside is None:
+        return apportion(known, total, unit)
+    shown = to_steps(known[:inside], steps(used, unit), unit)
+    outside = known[inside:]
+    whole = sum(known) == total
+    shown += to_steps(
+        outside, steps(total, unit) - sum(shown) if whole else sum(steps(n, unit) for n in outside), unit
+    )
+    return [
+        show_steps(number, unit) if number else trace(count, unit)
+        for number, count in zip(shown, known, strict=True)
+    ]
 
 
 def bar(row: Adapter, width: int) -> str | None:
@@ -163,5 +184,6 @@ def card_lines(document: Snapshot, row: Adapter, width: int | None, *, colour: b
     if row["processes_listed"] == "unavailable":
         lines.append("       cannot list its processes: " + in_words(sources.get("processes_listed")))
     elif _is_positive(row["unreadable_pids"]):
-        lines.append(f"       {row['unreadable_pids']} processes could not be looked into")
+        some = "1 process" if row["unreadable_pids"] == 1 else f"{row['unreadable_pids']:,} processes"
+        lines.append(f"       {some} could not be looked into")
     return lines

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.explain.rows import program, rows_of
+from gpusnap.explain.rows import held_bytes, program, rows_of
 from gpusnap.explain.sources import by_layer
 from gpusnap.render.card import card_lines
 from gpusnap.render.explain_process import process_lines
 from gpusnap.render.explain_recording import recording_lines
 from gpusnap.render.table import render_table
-from gpusnap.render.units import format_bytes
+from gpusnap.render.units import format_bytes, pick_unit
 from gpusnap.render.wrapped import filled
 
 if TYPE_CHECKING:
@@ -63,15 +63,11 @@ def _processes(snapshot: Snapshot, card: Adapter, width: int | None, *, full: bo
     rows = rows_of(snapshot, card["id"])
     if not full or not rows:
         return []
+    held = [held_bytes(card, row) for row in rows[:MOST_ROWS]]
+    unit = pick_unit(held)
     cells = [
-        [
-            str(row["pid"]),
-            row["user"] or "-",
-            format_bytes(row["vram_bytes"] if row["vram_bytes"] is not None else row["spill_bytes"]),
-            program(row) or "-",
-            row["role"] or "-",
-        ]
-        for row in rows[:MOST_ROWS]
+        [str(row["pid"]), row["user"] or "-", format_bytes(size, unit), program(row) or "-", row["role"] or "-"]
+        for row, size in zip(rows, held, strict=False)
     ]
     lines = render_table(
         ["PID", "USER", "HOLDS", "PROGRAM", "ROLE"], cells, "rlrll", width=width, flex=4, indent="       "

@@ -90,9 +90,15 @@ def apportion(counts: Sequence[int], total: int, unit: str) -> list[str]:
     for index in by_rest[: max(0, missing)]:
         steps[index] += 1
     return [
-        (f"{number / 10:,.1f}" if unit == "GiB" else f"{number:,}") if number else format_number(count, unit)
+        (f"{number / 10:,.1f}" if unit == "GiB" else f"{number:,}") if number else trace(count, unit)
         for number, count in zip(steps, counts, strict=True)
     ]
+
+
+def trace(count: int, unit: str) -> str:
+    """What a sum left no digit for: `0`, or `<0.1` for what is not 0."""
+    decimals = decimals_of(unit)
+    return "0" if count == 0 else f"<{10**-decimals:.{decimals}f}"
 
 
 def format_bytes(count: int | None, unit: str | None = None) -> str:

@@ -1,0 +1,86 @@
+"""The answer's sentence: no zero for what was not measured, each byte once, unified memory told as such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusnap.explain.explanation import explain_snapshot
+from gpusnap.explain.subject import Chosen
+from gpusnap.render.explain import explain_lines
+from tests.builders import GIB, MIB, adapter, process, snapshot
+
+UNKNOWN = "null:not-exposed"
+UNIFIED: dict[str, Any] = {"memory.kind": "unified"}
+SPILLED = {"spill_bytes": "measured:fdinfo.drm-total-gtt"}
+
+
+def answer(document: Any, chosen: Chosen | None = None) -> str:
+    return explain_snapshot(document, chosen or Chosen("host")).document["answer"]
+
+
+def partition(number: int, used: int | str, total: int | str) -> Any:
+    row = adapter(number, used=used, total=total)
+    return {**row, "kind": "partition", "parent": adapter(0)["id"]}
+
+
+def test_cards_that_nobody_measured_are_not_zero_of_zero() -> None:
+    cards = [adapter(0, used=UNKNOWN, total=UNKNOWN), adapter(1, used=UNKNOWN, total=UNKNOWN)]
+    assert answer(snapshot(cards)) == "2 adapters (GPU 0, GPU 1): how much is used is not known."
+
+
+def test_the_total_of_cards_without_a_used_figure_is_not_in_the_sum() -> None:
+    cards = [adapter(0, used=8 * GIB), adapter(1, used=UNKNOWN, total=80 * GIB)]
+    assert answer(snapshot(cards, [process(1, 8 * GIB)])).startswith(
+        "2 adapters: 8.0 of 16.0 GiB used (1 not measured)"
+    )
+
+
+def test_a_card_counts_where_its_partitions_do_not_say_what_is_used() -> None:
+    # An MI300X in two partitions: the driver counts on the card alone.
+    whole = adapter(0, used=46 * GIB, total=192 * GIB, listed="null:partitioned")
+    cards = [whole, partition(1, "null:partitioned", 96 * GIB), partition(2, "null:partitioned", 96 * GIB)]
+    assert answer(snapshot(cards)).startswith("46.0 of 192.0 GiB used")
+
+
+def test_partitions_count_once_and_not_beside_their_card() -> None:
+    whole = adapter(0, used=46 * GIB, total=192 * GIB, listed="null:partitioned")
+    cards = [whole, partition(1, 40 * GIB, 96 * GIB), partition(2, 6 * GIB, 96 * GIB)]
+    rows = [process(1, 40 * GIB, on=1), process(2, 6 * GIB, on=2)]
+    assert answer(snapshot(cards, rows)).startswith("2 adapters: 46.0 of 192.0 GiB used")
+
+
+def test_a_gpu_without_memory_of_its_own_tells_what_processes_hold_of_the_systems() -> None:
+    card = adapter(used=148 * MIB, total=512 * MIB, vendor="amd", leaves=UNIFIED)
+    rows = [process(5100, 5 * MIB, spill_bytes=24 * GIB, name="llama-server", provenance=SPILLED)]
+    document = snapshot([card], rows)
+    said = answer(document, Chosen("process", pid=5100))
+    assert "holds 24.0 GiB of the memory that GPU 0 shares with the system" in said
+    explained = explain_snapshot(document, Chosen("host"))
+    assert any("24.0 GiB  llama-server" in line for line in explain_lines(explained, width=None))
+
+
+def test_spill_is_not_held_on_a_card_with_memory_of_its_own() -> None:
+    # Windows: the driver gave an impossible figure for VRAM, and 0 spilled: that is no 0 held.
+    row = process(3300, "null:out-of-range", spill_bytes=0, name="leaky.exe", provenance=SPILLED)
+    explained = explain_snapshot(snapshot([adapter(used=GIB)], [row]), Chosen("host"))
+    (line,) = [line for line in explain_lines(explained, width=None) if "leaky.exe" in line]
+    assert line.split()[:3] == ["3300", "alice", "-"]
+
+
+def test_one_process_holds_and_two_hold() -> None:
+    card = adapter(used=UNKNOWN)
+    one, two = process(1, GIB), process(2, GIB)
+    assert answer(snapshot([card], [one])).endswith("; 1 process holds 1.0 GiB.")
+    assert answer(snapshot([card], [one, two])).endswith("; 2 processes hold 2.0 GiB.")
+
+
+def test_what_processes_hold_is_said_where_used_bytes_can_not_be_split() -> None:
+    # A Mac: used is the GPU's share of the system's memory.
+    card = adapter(used=19 * GIB, total=48 * GIB, vendor="apple", leaves=UNIFIED)
+    rows = [process(4245, "null:unified-memory", spill_bytes=17 * GIB, provenance=SPILLED)]
+    document = snapshot([card], rows)
+    books: Any = document["adapters"][0]["accounting"]
+    books.update(attributed_bytes=None, unattributed_bytes=None, unattributed_max_bytes=None)
+    assert answer(document) == "19.0 of 48.0 GiB used; 1 process holds 17.0 GiB, the rest is unknown."
+    document["processes"] = []
+    assert answer(document) == "19.0 of 48.0 GiB used, whose is not known."
