@@ -26,14 +26,6 @@ def intel(host: Host) -> str | None:
     return "/sys/bus/pci/drivers/i915, /sys/bus/pci/drivers/xe: not loaded, or no card" if missing else None
 
 
-def drm(host: Host) -> str | None:
-    from gpusnap.collect.drm_devices import find_devices
-
-    if any(device.driver != "nvidia" for device in find_devices(host)):
-        return None
-    return "/sys/class/drm, /sys/class/accel: no card with a render or accel node"
-
-
 def ascend(host: Host) -> str | None:
     return None if host.exists("/dev/davinci_manager") else "/dev/davinci_manager: not there"
 
@@ -50,7 +42,6 @@ TESTS: dict[str, Callable[[Host], str | None]] = {
     "tegra": tegra,
     "amdgpu": amdgpu,
     "intel": intel,
-    "drm": drm,
     "ascend": ascend,
 }
 

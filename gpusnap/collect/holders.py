@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.collect.device_files import PREFIXES, DeviceFiles, is_gpu_file, name_of_number
-from gpusnap.collect.drm_walk import has_no_descriptors, hides_processes
 from gpusnap.reading import Reading, null
 
 if TYPE_CHECKING:
@@ -81,6 +80,8 @@ def holders_of(
 
 def some_are_hidden(host: Host) -> bool:
     """Whether /proc does not even list other users' processes."""
+    from gpusnap.collect.drm_walk import hides_processes
+
     try:
         return hides_processes(host, host.proc.listdir(""))
     except OSError:
@@ -93,6 +94,8 @@ def find_holders(host: Host, owners: Owners) -> tuple[list[tuple[str, int, str]]
     `owners` maps a file to the adapter whose own it is and to those that share it. A shared file (`nvidiactl`,
     `kfd`) names candidates only: whoever has an own file of one of them holds that one.
     """
+    from gpusnap.collect.drm_walk import has_no_descriptors
+
     found: list[tuple[str, int, str]] = []
     unreadable = 0
     own_pid = host.own_pid()
