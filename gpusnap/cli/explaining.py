@@ -14,11 +14,13 @@ from gpusnap.text import whole_number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpusnap.collect import Collector
     from gpusnap.explain.explanation import Explained
     from gpusnap.explain.history import History
     from gpusnap.explain.subject import Wish
     from gpusnap.explain.view import Surroundings, Viewer
     from gpusnap.host import Host
+    from gpusnap.llm.aside import Aside
     from gpusnap.model import Snapshot
     from gpusnap.samples import Skips
 
@@ -72,7 +74,6 @@ def explain(request: ExplainRequest) -> int:
 def _explain_live(request: ExplainRequest, wish: Wish) -> int:
     from gpusnap.explain.explanation import explain_snapshot
     from gpusnap.explain.subject import choose
-    from gpusnap.llm.aside import NOTHING
 
     host = request.snap.machine.open()
     if _is_process(wish):
@@ -93,13 +94,23 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
             viewer=_viewer(host),
             around=_surroundings(host, document),
             contexts=request.contexts,
-            aside=collector.models.describer.aside(chosen.pid) if chosen.pid is not None else NOTHING,
+            aside=_aside(collector, document, chosen.pid),
         )
         _show(request, explained)
     code = exit_code(document, request.snap)
     if collector.hangs:
         leave(code)
     return code
+
+
+def _aside(collector: Collector, document: Snapshot, pid: int | None) -> Aside:
+    """What the look at the machine gave beyond the document."""
+    from gpusnap.explain.committed import with_committed
+    from gpusnap.llm.aside import NOTHING
+
+    if pid is None:
+        return NOTHING
+    return with_committed(collector.models.describer.aside(pid), document, collector.committed(pid))
 
 
 def _is_process(wish: Wish) -> bool:

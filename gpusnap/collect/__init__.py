@@ -56,6 +56,7 @@ class Collector:
         self._boot_id = boot_id(host)
         self._last_sample: float | None = None
         self._sampled = False
+        self._found: list[tuple[AdapterFacts, ProcessFacts]] = []
 
     @property
     def hangs(self) -> bool:
@@ -80,6 +81,7 @@ class Collector:
         found = merge_processes(harvests)
         refuse_more_than_the_card(adapters, found, warnings)
         processes = self._describe(adapters, found, warnings)
+        self._found = processes
         warnings += self.models.describe(processes, self._table.raw_words)
         rows = [self._process_row(adapter, process, provenance) for adapter, process in processes]
         documents = self._adapter_rows(adapters, processes, provenance, warnings)
@@ -99,6 +101,14 @@ class Collector:
             "recording": None,
             "warnings": warnings,
             "provenance": provenance.entries,
+        }
+
+    def committed(self, pid: int) -> dict[str, dict[str, Reading]]:
+        """Adapter -> counter -> what Windows says that a process of the last sample has committed."""
+        return {
+            str(adapter.identity["id"]): facts.committed
+            for adapter, facts in self._found
+            if facts.pid == pid and facts.committed
         }
 
     def _open_window(self) -> float | None:

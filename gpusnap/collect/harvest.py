@@ -55,16 +55,18 @@ class ProcessFacts:
 
     `figures` may also hold `type`, `shared_with`, `role`, `name`, ... as readings. `pid_space` says whose
     numbers the pid is from: "here" (read from `proc`: certainly this namespace) or "driver" (the driver's own
-    numbers, which are the host's).
+    numbers, which are the host's). `committed` holds what Windows counts beside the document's figures; `explain`
+    shows it.
     """
 
-    __slots__ = ("adapter_key", "figures", "pid", "pid_space")
+    __slots__ = ("adapter_key", "committed", "figures", "pid", "pid_space")
 
     def __init__(self, adapter_key: str, pid: int, pid_space: str) -> None:
         self.adapter_key = adapter_key
         self.pid = pid
         self.pid_space = pid_space
         self.figures: dict[str, Reading] = {}
+        self.committed: dict[str, Reading] = {}
 
 
 class Harvest:

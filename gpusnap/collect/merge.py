@@ -115,6 +115,7 @@ def merge_processes(harvests: Iterable[Harvest]) -> list[ProcessFacts]:
                 continue
             for leaf, reading in facts.figures.items():
                 known.figures[leaf] = better(known.figures.get(leaf), reading)
+            known.committed = {**facts.committed, **known.committed}
             if facts.pid_space == "here":
                 known.pid_space = "here"
     return list(merged.values())

@@ -83,6 +83,20 @@ def process_memory(adapter: Adapter | None, usage: Usage) -> Figures:
     }
 
 
+def process_committed(adapter: Adapter | None, usage: Usage) -> Figures:
+    """Promised, resident or not, as Windows counts it. Where one of the two parts grew past what the adapter has
+    (KB4490156), the total is not believed either: it has no limit of its own to be held against."""
+    if not usage:
+        return {}
+    known = {} if adapter is None else adapter
+    found = {"Total Committed": usage.get("Total Committed", _NO_ROW)}
+    for name, limit in (("Dedicated Usage", "dedicated_bytes"), ("Shared Usage", "shared_bytes")):
+        found[name] = _within(usage.get(name, _NO_ROW), _declared(known.get(limit)))
+        if found[name].provenance.startswith("null:out-of-range"):
+            found["Total Committed"] = found[name]
+    return found
+
+
 def _paged(committed: Reading, resident: Reading, total: Reading) -> Reading:
     committed = _within(committed, total)
     for part in (committed, resident):

@@ -121,6 +121,7 @@ class WddmBackend:
             usage = sample.processes.get((luid, pid), {})
             process.figures = wddm_figures.process_memory(adapter, usage)
             process.figures |= wddm_figures.process_load(sample, luid, pid)
+            process.committed = wddm_figures.process_committed(adapter, usage)
             warn_out_of_range(process, harvest, str(facts.identity["id"]))
             harvest.processes.append(process)
 

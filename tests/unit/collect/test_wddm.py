@@ -293,3 +293,15 @@ def test_no_finding_advises_what_only_linux_has(machine: str) -> None:
     folder = Path(__file__).parents[2] / "machines" / machine
     findings = json.loads(run_gpusnap("explain", "--replay", str(folder), "--json").stdout)["findings"]
     assert {found["code"] for found in findings} <= {"spill", "unattributed-memory"}
+
+
+def test_committed_counters_stay_out_of_the_document(tmp_path: Path) -> None:
+    """5 GiB committed, 3 of them resident: the figures that Task Manager shows are for `explain` alone."""
+    host = windows(tmp_path, {"pdh": pdh(memory(7, 3 * GIB, dedicated=5 * GIB), used(3 * GIB))})
+    collector = Collector(host, CollectOptions())
+    document = json.loads(dumps(collector.sample()))
+    check_contract(document)
+    (found,) = collector.committed(7).values()
+    assert found["Dedicated Usage"].value == 5 * GIB
+    assert "committed" not in json.dumps(document)
+    assert collector.committed(8) == {}
