@@ -32,7 +32,7 @@ def warn_out_of_range(facts: AdapterFacts | ProcessFacts, harvest: Harvest, adap
 def refuse_more_than_the_card(
     adapters: Iterable[AdapterFacts], processes: Iterable[ProcessFacts], warnings: list[Warning_]
 ) -> None:
-    """A process with more memory than its card has: a peer's buffers that count on both cards (XGMI), a lost count."""
+    """A process with more memory than its card has: a peer's buffers that count on both (XGMI), a lost count."""
     totals = {facts.key: (facts, facts.figures.get("memory.total_bytes")) for facts in adapters}
     for process in processes:
         vram = process.figures.get("vram_bytes")

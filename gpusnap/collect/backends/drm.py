@@ -37,7 +37,7 @@ class DrmBackend:
         devices = self._devices()
         if devices:
             return self._listing().read(devices)
-        detail = "/sys/class/drm, /sys/class/accel: no card with a render or accel node but NVIDIA's"
+        detail = "/sys/class/drm, /sys/class/accel: no card with a render or accel node"
         return Harvest(backend_row(self.name, "absent", detail=detail))
 
     def _devices(self) -> list[DrmDevice]:
