@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 def several(snapshot: Snapshot, cards: list[Adapter]) -> str:
     counted = _counted(cards)
     known = [card for card in counted if card["memory"]["used_bytes"] is not None]
+    sizes = [size for size in (card["memory"]["used_bytes"] for card in counted) if size is not None]
     if not known:
         return _without_figures(snapshot, counted)
     totals = [card["memory"]["total_bytes"] for card in known]
-    used = sum(card["memory"]["used_bytes"] or 0 for card in known)
+    used = sum(sizes)
     total = None if None in totals else sum(size for size in totals if size is not None)
     if len(counted) == 1:
         return sentence(snapshot, counted[0]) + "."

@@ -85,12 +85,16 @@ def _letter(view: CardView, rest: int) -> str:
     host = view.document["host"]["hostname"] or "this host"
     when = minute(view.document["taken_at"])
     busy = "" if view.busy is None else f", {view.busy:.0f} % busy"
+    # A card at work, or processes without a figure: that is somebody's memory, as likely as a leftover.
+    leftover = " it may be a leftover," if view.is_idle and not view.is_bounded else ""
+    size = f"{'up to ' if view.is_bounded else ''}{format_bytes(rest)}"
     return (
-        f'To the admin: "{view.name} on {host}: {format_bytes(rest)} in use at {when} that no listed process '
-        f'holds{busy}; it is likely a leftover, please look as root: gpusnap explain gpu:{_selector(view)}."'
+        f'To the admin: "{view.name} on {host}: {size} in use at {when} that no listed process holds{busy};'
+        f'{leftover} please look as root: gpusnap explain gpu:{_selector(view)}."'
     )
 
 
 def _selector(view: CardView) -> str:
+    """A partition's number is not its card's: it is named by its id."""
     index = view.card["index"]
-    return view.card["id"] if index is None else str(index)
+    return view.card["id"] if index is None or view.card["partition"] is not None else str(index)

@@ -275,6 +275,53 @@ def test_nobody_is_told_to_kill_a_list_that_holds_the_display_server(viewer: Vie
         assert not any("kill" in said and "900" in said for said in one["advice"])
 
 
+def test_an_orphan_on_a_working_card_may_be_a_detached_job() -> None:
+    # nohup python train.py & exit: its parent is gone and it works.
+    rows = [process(8, 8 * GIB, ppid=1, user="bob")]
+    working = findings(snapshot([adapter(used=9 * GIB, busy=97)], rows), viewer=ALICE)["orphan-workers"]
+    assert working["severity"] == "notice"
+    assert "a job that nohup, setsid or disown detached has no parent either" in " ".join(working["evidence"])
+    assert "please ask whether they are needed" in " ".join(working["advice"])
+    idle = findings(snapshot([adapter(used=9 * GIB, busy=0)], rows))["orphan-workers"]
+    assert idle["severity"] == "warning"
+    assert "nohup" not in " ".join(idle["evidence"])
+    # Its own load is surer than the card's, which another program may cause.
+    rows = [process(8, 8 * GIB, ppid=1, busy=0)]
+    document = snapshot([adapter(used=9 * GIB, busy=97)], rows)
+    assert findings(document)["orphan-workers"]["severity"] == "warning"
+
+
+def test_an_orphan_without_a_figure_is_no_reason_to_end_it() -> None:
+    rows = [process(8, "null:device-busy", ppid=1, name="game")]
+    assert "orphan-workers" not in codes(snapshot([adapter(used=9 * GIB)], rows))
+
+
+def test_a_socket_that_could_not_be_looked_for_is_not_said_to_be_absent() -> None:
+    document = snapshot([adapter(used=9 * GIB)], [process(8, 8 * GIB, ppid=1, user="bob")])
+    unseen = Surroundings(listening=frozenset(), unseen=frozenset({8}))
+    said = " ".join(findings(document, around=unseen)["orphan-workers"]["evidence"])
+    assert "whether it listens can't be seen without root" in said
+    assert "no listening socket" not in said
+    assert "no listening socket" in " ".join(findings(document)["orphan-workers"]["evidence"])
+
+
+def test_cpu_time_near_zero_is_no_waiting_loop() -> None:
+    for cpu, waits in ((0.0, False), (99.0, True)):
+        rows = [process(8, 8 * GIB, ppid=1, cpu_percent=cpu)]
+        said = " ".join(findings(snapshot([adapter(used=9 * GIB)], rows))["orphan-workers"]["evidence"])
+        assert ("wait in a loop" in said) is waits
+
+
+def test_memory_on_a_working_card_is_not_called_a_leftover() -> None:
+    for busy, leftover in ((41, False), (0, True)):
+        found = findings(snapshot([adapter(used=9 * GIB, busy=busy)], []))["unattributed-memory"]
+        assert ("may be a leftover" in " ".join(found["advice"])) is leftover
+    unmeasured = [process(8, "null:wsl")]
+    found = findings(snapshot([adapter(used=9 * GIB, busy=0)], unmeasured))["unattributed-memory"]
+    assert "leftover" not in " ".join(found["advice"])
+    assert "up to 9.0 GiB in use" in " ".join(found["advice"])
+
+
 def test_a_subreaper_counts_as_no_parent_and_a_listener_is_no_orphan() -> None:
     document = snapshot([adapter(used=9 * GIB)], [process(8, 8 * GIB, ppid=2222)])
     reaped = Surroundings(parents={8: Parent(2222, "systemd")}, listening=frozenset())
@@ -289,7 +336,7 @@ def test_the_owner_is_told_what_to_do_and_others_what_to_send() -> None:
     (mine,) = findings(document, viewer=Viewer(1001, "bob"))["orphan-workers"]["advice"]
     assert mine.startswith("End them once you are sure")
     others = " ".join(findings(document, viewer=ALICE)["orphan-workers"]["advice"])
-    assert 'To the admin: "GPU 0 on node12: 8.0 GiB held by pids 8 of bob, orphaned' in others
+    assert 'To the admin: "GPU 0 on node12: 8.0 GiB held by pid 8 of bob, orphaned' in others
     assert "You can't: they are another user's." in others
     assert "kill" not in others
     unknown = " ".join(findings(document, viewer=Viewer())["orphan-workers"]["advice"])
