@@ -174,7 +174,8 @@ def _verdict(found: Walk) -> str | Reading:
     if found.is_complete:
         return "complete"
     if found.looked_into == 0:
-        return null("no-permission", f"{found.unreadable} processes could not be read")
+        words = "hidepid" if found.hidden else f"{found.unreadable} processes could not be read"
+        return null("no-permission", words)
     return "partial"
 
 

@@ -197,6 +197,22 @@ def test_the_address_tells_an_integrated_part(tmp_path: Path, address: str, kind
     assert (row["vram_bytes"], row["spill_bytes"]) == ((None, 9 * MIB) if unified else (MIB, 8 * MIB))
 
 
+def test_an_integrated_part_of_xe_has_only_system_memory(tmp_path: Path) -> None:
+    """Lunar Lake: one region, of the system; all its clients' memory is there."""
+    address = "0000:00:02.0"
+    tree = card(address, driver="xe", vendor="8086", device="64a0")
+    info = client(3, "xe", address, resident_system="1 MiB", resident_gtt="6 MiB", resident_stolen="512 KiB")
+    ioctls = {"dev/dri/renderD128 xe.query.1": {"hex": xe_blob((SYSTEM, 32 * GIB, 64 * MIB)).hex()}}
+    tree += process(300, {4: ("/dev/dri/renderD128", info)})
+    document = snapshot(host_of(tmp_path, tree, ioctls=ioctls))
+    memory = adapter(document, address)["memory"]
+    assert (memory["kind"], memory["total_bytes"], memory["used_bytes"]) == ("unified", None, None)
+    assert (memory["shared_total_bytes"], memory["shared_used_bytes"]) == (32 * GIB, 64 * MIB)
+    (row,) = document["processes"]
+    assert (row["vram_bytes"], row["spill_bytes"]) == (None, 7 * MIB + 512 * 1024)
+    assert source(document, row, "vram_bytes") == "null:unified-memory"
+
+
 def test_xe_reads_its_own_folders(tmp_path: Path) -> None:
     more = "".join(
         f"--- {PATH}/{name}\n{value}\n"

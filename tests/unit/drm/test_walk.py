@@ -148,6 +148,29 @@ def test_drm_28_nobody_can_be_looked_into(tmp_path: Path) -> None:
     assert document["processes"] is None
 
 
+def test_hidden_from_everyone_the_list_is_unavailable_and_says_so(tmp_path: Path) -> None:
+    tree = card(files=amdgpu()) + "--- proc/self/mounts\nproc /proc proc rw,hidepid=2 0 0\n"
+    host = host_of(tmp_path, tree)
+    host.overlay({"proc/1/fd/0": None})
+    document = snapshot(host)
+    assert source(document, adapter(document), "processes_listed") == "null:no-permission hidepid"
+
+
+def test_a_proc_that_cant_be_listed_costs_the_list_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = host_of(tmp_path, card(files=amdgpu(gpu_busy_percent=5)))
+    original = CapturedTree.listdir
+
+    def listdir(self: CapturedTree, path: str) -> list[str]:
+        if path == "":
+            raise PermissionError(13, "Permission denied")
+        return original(self, path)
+
+    monkeypatch.setattr(CapturedTree, "listdir", listdir)
+    document = snapshot(host)
+    assert adapter(document)["load"]["gpu_percent"] == 5
+    assert source(document, adapter(document), "processes_listed") == "null:no-permission proc: EACCES"
+
+
 def test_drm_39_a_node_under_another_name_is_found_by_its_number(tmp_path: Path) -> None:
     """homelab-monitor PR247: `docker run --device /dev/dri/renderD128:/dev/gpu0`; bytes without a unit."""
     raw = client(7, resident_vram="4097", shared_vram="0", resident_gtt="0")
