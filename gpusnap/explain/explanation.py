@@ -54,9 +54,10 @@ def explain_snapshot(
     """The machine, one card, or one process on all its cards; `aside` is what a live look adds to the process."""
     if chosen.pid is not None:
         return _explain_process(snapshot, chosen, source, viewer, around, contexts, aside)
-    cards = [card for card in snapshot["adapters"] if chosen.adapter in (None, card["id"])]
+    cards = [card for card in snapshot["adapters"] if chosen.adapter in (None, card["id"], card["parent"])]
     views = [CardView(snapshot, card, viewer, around) for card in cards]
-    whole = in_document(snapshot) if chosen.kind == "host" else []
+    unmeasured = all(card["memory"]["used_bytes"] is None for card in cards)
+    whole = in_document(snapshot) if chosen.kind == "host" or unmeasured else []
     findings = ranked([*whole, *(one for view in views for one in in_card(view))])
     causes = {view.card["id"]: cause for view in views if (cause := likely(view)) is not None}
     document = _document(

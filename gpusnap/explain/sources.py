@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.reading import reason_of
 from gpusnap.render.reasons import in_words
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _SOURCES = (
     ("cmdline", 4, "the command line"),
     ("environ", 4, "the program's environment"),
     ("file", 4, "the model file that the process has mapped"),
+    ("stat", 4, "the model file's size"),
     ("log", 5, "the server's own log"),
     ("api", 5, "the server's local interface"),
     ("/", 5, "the server's local interface"),
@@ -51,6 +53,12 @@ LAYERS = (
     "model files, by what the process has mapped and by its command line",
     "headers of model files, server logs and local interfaces: a model's own split",
     "what no running system can tell: which tensor lies where, what an allocator keeps free inside, past peaks",
+)
+_WITHIN_REACH = frozenset(
+    {
+        *("no-permission", "other-pid-namespace", "device-lost", "device-suspended", "device-busy", "timeout"),
+        *("needs-two-samples", "not-requested", "not-probed", "failed", "exited", "partitioned"),
+    }
 )
 _KINDS = {
     "measured": "measured",
@@ -80,14 +88,26 @@ def says(provenance: str) -> str:
     said = _KINDS.get(kind, kind)
     for prefix, _layer, words in _SOURCES:
         if source.startswith(prefix):
-            detail = source[len(prefix) :].lstrip(".:+-")
+            detail = source[len(prefix) :]
+            # An option of a command line keeps its dash: "gguf -ngl 99".
+            detail = detail.lstrip() if detail.startswith(" ") else detail.lstrip(".:+-")
             return f"{said}: {words}" + (f", {detail}" if detail else "")
     return f"{said}: {source}" if source else said
 
 
 def by_layer(figures: list[Figure]) -> list[tuple[str, list[Figure]]]:
     """Each layer's title with the figures that rest on it."""
+    told = [figure for figure in figures if not _is_within_reach(figure)]
     return [
-        (title, [figure for figure in figures if layer_of(figure["provenance"]) == number])
+        (title, [figure for figure in told if layer_of(figure["provenance"]) == number])
         for number, title in enumerate(LAYERS, start=1)
     ]
+
+
+def within_reach(figures: list[Figure]) -> list[Figure]:
+    """Figures that are unknown here and now only: no layer lacks them."""
+    return [figure for figure in figures if _is_within_reach(figure)]
+
+
+def _is_within_reach(figure: Figure) -> bool:
+    return reason_of(figure["provenance"]) in _WITHIN_REACH

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.rows import held_bytes, program, rows_of
-from gpusnap.explain.sources import by_layer
+from gpusnap.explain.sources import by_layer, within_reach
 from gpusnap.render.card import card_lines
 from gpusnap.render.explain_process import process_lines
 from gpusnap.render.explain_recording import recording_lines
@@ -102,9 +102,17 @@ def source_lines(figures: list[Figure], width: int | None) -> list[str]:
     lines = ["Where the numbers come from, the surest first:"]
     for number, (title, own) in enumerate(by_layer(figures), start=1):
         lines += filled(title, width, "     ", first=f"  {number}  ")
-        cells = [[figure["field"], shown(figure), figure["says"]] for figure in own]
-        lines += render_table(["figure", "value", "source"], cells, "lrl", width=width, flex=2, indent="     ")
+        lines += _figure_table(own, width)
+    unknown = within_reach(figures)
+    if unknown:
+        lines.append("  not known here, but to somebody with more rights, at another moment or with an option:")
+        lines += _figure_table(unknown, width)
     return lines
+
+
+def _figure_table(figures: list[Figure], width: int | None) -> list[str]:
+    cells = [[figure["field"], shown(figure), figure["says"]] for figure in figures]
+    return render_table(["figure", "value", "source"], cells, "lrl", width=width, flex=2, indent="     ")
 
 
 def shown(figure: Figure) -> str:

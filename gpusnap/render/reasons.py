@@ -5,7 +5,7 @@ from __future__ import annotations
 WORDS = {
     "none": "there is none",
     "not-supported": "not supported by the device or driver",
-    "not-exposed": "the driver has no such counter",
+    "not-exposed": "no source tells it",
     "no-permission": "no permission",
     "other-pid-namespace": "a pid of another namespace",
     "exited": "exited: no such process any more",

@@ -43,7 +43,7 @@ def test_report_068_largest_first_and_unknown_last(tmp_path: Path) -> None:
 
 def test_what_was_not_measured_is_a_dash_and_counted() -> None:
     text = ps("--replay", EXAMPLE)
-    assert "SPILL: the driver has no such counter (5)" in text
+    assert "SPILL: no source tells it (5)" in text
     assert "GPU%: no fresh sample (2)" in text
     assert all(" 0 G " not in line for line in text.splitlines())
 

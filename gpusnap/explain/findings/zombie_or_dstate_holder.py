@@ -125,7 +125,7 @@ def _uninterruptible(view: CardView, stuck: _Stuck) -> Found:
 
 
 def _not_here(view: CardView, row: Process, *, certainly_gone: bool) -> Found:
-    held = format_bytes(row["vram_bytes"])
+    held = "without a figure" if row["vram_bytes"] is None else f"with {format_bytes(row['vram_bytes'])}"
     pid = row["pid"]
     other = (
         f"in another PID namespace (a container): on the host, ps -p {pid} finds it, and gpusnap there names it"
@@ -137,7 +137,7 @@ def _not_here(view: CardView, row: Process, *, certainly_gone: bool) -> Found:
         CODE,
         "notice",
         view.subject(row),
-        f"the driver lists pid {pid} with {held}, and no such process can be seen here",
+        f"the driver lists pid {pid} {held}, and no such process can be seen here",
         [f"either it is {first}", f"or it is {second}"],
         [
             "If it lives elsewhere, end it there, by its own service or container.",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpusnap.explain.explanation import explain_snapshot
+from gpusnap.explain.sources import layer_of, says
 from gpusnap.explain.subject import Chosen
 from gpusnap.render.explain import explain_lines
-from tests.builders import GIB, MIB, adapter, process, snapshot
+from tests.builders import GIB, MIB, adapter, backend, process, snapshot
 
 UNKNOWN = "null:not-exposed"
 UNIFIED: dict[str, Any] = {"memory.kind": "unified"}
@@ -84,3 +85,44 @@ def test_what_processes_hold_is_said_where_used_bytes_can_not_be_split() -> None
     assert answer(document) == "19.0 of 48.0 GiB used; 1 process holds 17.0 GiB, the rest is unknown."
     document["processes"] = []
     assert answer(document) == "19.0 of 48.0 GiB used, whose is not known."
+
+
+def test_a_card_is_explained_with_its_partitions() -> None:
+    # MIG as an ordinary user: the card's own figures are not told, those of its partitions are.
+    whole = adapter(0, used="null:no-permission", listed="null:partitioned")
+    cards = [whole, partition(1, 5 * GIB, 20 * GIB), partition(2, 6 * GIB, 20 * GIB), adapter(3, used=GIB)]
+    rows = [process(1, 5 * GIB, on=1), process(2, 6 * GIB, on=2), process(3, GIB, on=3)]
+    explained = explain_snapshot(snapshot(cards, rows), Chosen("adapter", adapter=whole["id"]))
+    assert explained.document["answer"].startswith("2 adapters: 11.0 of 40.0 GiB used")
+    assert [card["index"] for card in explained.cards] == [0, 1, 2]
+
+
+def test_why_a_single_card_has_no_figure_is_said_of_that_card_too() -> None:
+    card = adapter(used=UNKNOWN, total=UNKNOWN, listed=UNKNOWN)
+    broken = backend(status="failed", detail="NVML_ERROR_LIB_RM_VERSION_MISMATCH; library 460.73.01")
+    document = snapshot([card], None, backends=[broken])
+    found = explain_snapshot(document, Chosen("adapter", adapter=card["id"])).document["findings"]
+    assert [one["code"] for one in found] == ["driver-mismatch"]
+
+
+def test_what_more_rights_would_tell_is_not_said_to_be_beyond_any_system() -> None:
+    card = adapter(used="null:no-permission CAP_PERFMON", busy=UNKNOWN)
+    lines = explain_lines(explain_snapshot(snapshot([card])), width=None, sources=True)
+    last = next(place for place, line in enumerate(lines) if line.startswith("  6 "))
+    beyond = next(place for place, line in enumerate(lines) if line.startswith("  not known here"))
+    used = next(place for place, line in enumerate(lines) if "memory.used_bytes " in line)
+    load = next(place for place, line in enumerate(lines) if "load.gpu_percent " in line)
+    assert last < load < beyond < used
+
+
+def test_a_source_stands_in_its_own_layer_and_words() -> None:
+    assert layer_of("measured:stat") == 4
+    assert says("measured:stat") == "measured: the model file's size"
+    assert says("computed:gguf -ngl 99") == "computed: the model file's header, -ngl 99"
+    assert says("measured:nvml.MemoryInfo_v2") == "measured: NVIDIA's driver library (NVML), MemoryInfo_v2"
+
+
+def test_a_pid_that_the_driver_lists_without_a_figure_is_said_so() -> None:
+    rows = [process(5002, "null:no-permission", name="null:exited")]
+    found = explain_snapshot(snapshot([adapter(used=GIB)], rows)).document["findings"]
+    assert found[0]["title"].startswith("the driver lists pid 5002 without a figure, and no such process")
