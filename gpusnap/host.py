@@ -156,8 +156,8 @@ class Host(Protocol):
         """What a library of this platform answered, as plain JSON values (each `live_*.py` says its form):
 
         `dcmi` (Huawei's libdcmi.so), `pdh` and `adapters` (Windows counters and graphics adapters), `boot` (when
-        Windows started), `process PID` (psutil), `footprint PID` (a Mac's task ledger). Unsupported: this platform
-        has no such thing, or its library is not there; OSError: it refused.
+        Windows started), `process PID` (psutil), `footprint PID` (a Mac's task ledger), `energy` (a Mac's energy
+        counters). Unsupported: this platform has no such thing, or its library is not there; OSError: it refused.
         """
 
     def exists(self, path: str) -> bool:

@@ -66,6 +66,15 @@ def _footprint(_: State, pid: object) -> Any:
     return graphics_footprint(int(str(pid)))
 
 
+def _energy(state: State) -> Any:
+    from gpusnap.live_ioreport import EnergyReader
+
+    reader = state.get("energy")
+    if not isinstance(reader, EnergyReader):
+        reader = state["energy"] = EnergyReader()
+    return reader.read()
+
+
 # source -> the sys.platform that has it (None: any), and who reads it
 _SOURCES: dict[str, tuple[str | None, Callable[..., Any]]] = {
     "dcmi": ("linux", _dcmi),
@@ -74,4 +83,5 @@ _SOURCES: dict[str, tuple[str | None, Callable[..., Any]]] = {
     "adapters": ("win32", _adapters),
     "boot": ("win32", _boot),
     "footprint": ("darwin", _footprint),
+    "energy": ("darwin", _energy),
 }

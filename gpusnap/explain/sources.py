@@ -16,6 +16,7 @@ _SOURCES = (
     ("npu-smi", 1, "Huawei's driver tool (npu-smi)"),
     ("dcmi", 1, "Huawei's driver library (DCMI)"),
     ("ioreg", 1, "Apple's driver registry (ioreg)"),
+    ("ioreport", 1, "Apple's energy counters (IOReport)"),
     ("pdh", 1, "Windows' performance counters"),
     ("dxgi", 1, "Windows' graphics kernel"),
     ("dxcore", 1, "Windows' graphics kernel"),

@@ -58,9 +58,21 @@ def _raw_faults(key: str, answer: Any) -> Iterator[tuple[str, Any]]:
         others = set(answer) - {"create_time"}
         yield "all denied", {**answer, **{leaf: {"error": "access-denied"} for leaf in others}}
         yield "all missing", {"create_time": answer["create_time"]}
+    if key == "energy" and "channels" in answer:
+        yield from _energy_faults(answer)
     if key.startswith("footprint "):
         for leaf in answer:
             yield f"{leaf} missing", {name: value for name, value in answer.items() if name != leaf}
+
+
+def _energy_faults(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for leaf in answer:
+        yield f"{leaf} missing", {name: value for name, value in answer.items() if name != leaf}
+    yield "another clock", {**answer, "numer": 1, "denom": 1, "now": answer["now"] * 125 // 3}
+    yield "none of the GPU's", {**answer, "channels": []}
+    yield "twice", {**answer, "channels": answer["channels"] * 2}
+    for leaf, other in (("unit", "pJ"), ("unit", ""), ("stamp", None), ("stamp", 0), ("value", -(1 << 63))):
+        yield f"{leaf} {other!r}", {**answer, "channels": [{**row, leaf: other} for row in answer["channels"]]}
 
 
 def _counter_faults(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:

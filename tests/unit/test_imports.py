@@ -64,6 +64,7 @@ def test_a_snapshot_loads_no_other_platforms_modules() -> None:
     loaded = set(done.stdout.split())
     assert "gpusnap.collect.backends.nvml" in loaded
     foreign = {f"gpusnap.collect.backends.{name}" for name in ("wddm", "apple", "wsl", "tegra")}
-    foreign |= {f"gpusnap.live_{name}" for name in ("raw", "pdh", "dxgi", "windows", "macos", "psutil", "dcmi")}
+    libraries = ("raw", "pdh", "dxgi", "windows", "macos", "ioreport", "psutil", "dcmi")
+    foreign |= {f"gpusnap.live_{name}" for name in libraries}
     foreign |= {"gpusnap.collect.processes_psutil", "gpusnap.collect.tegra"}
     assert not loaded & foreign

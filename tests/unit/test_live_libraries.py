@@ -164,7 +164,7 @@ def test_other_users_processes_and_old_kernels_give_none(build: Any) -> None:
 def test_libraries_of_other_platforms_are_unsupported_here() -> None:
     from gpusnap.live import LiveHost
 
-    for source, *args in (("pdh",), ("adapters",), ("boot",), ("footprint", 1), ("nothing",)):
+    for source, *args in (("pdh",), ("adapters",), ("boot",), ("footprint", 1), ("energy",), ("nothing",)):
         if sys.platform == "linux":
             with pytest.raises(Unsupported):
                 LiveHost().raw(source, *args)

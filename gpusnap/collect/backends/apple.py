@@ -3,7 +3,7 @@
 Memory is unified: there is no VRAM, what a process holds is in `spill_bytes`, and it is measured for processes of
 the same user only (htop#1597: nothing public tells more). Resident memory is never taken for it
 (claude-code#35804). GPU time is a counter of each client, so a share of it needs two samples; a client that is
-new, or whose counter fell, has none until the next.
+new, or whose counter fell, has none until the next. Power is the growth of an energy counter, likewise.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row
 from gpusnap.collect.ioreg import Accelerator, Client, UnknownPlist, parse_accelerators
+from gpusnap.collect.ioreport_energy import Energy, energy_of, power_between
 from gpusnap.collect.out_of_range import warn_out_of_range
 from gpusnap.host import Unsupported
 from gpusnap.reading import Reading, computed, inferred, measured, null
@@ -41,6 +42,7 @@ class AppleBackend:
         self._sizes: dict[str, int] | None = None
         # Of the last sample: when, and entry number -> client.
         self._before: tuple[float, dict[int, Client]] | None = None
+        self._energy: Energy | Reading | None = None
 
     def prime(self) -> set[int]:
         try:
@@ -48,6 +50,8 @@ class AppleBackend:
         except (OSError, TimeoutError, UnknownPlist):
             return set()
         clients = self._remember(found)
+        if found:
+            self._energy = self._read_energy()
         return {client.pid for client in clients.values()}
 
     def read(self) -> Harvest:
@@ -64,8 +68,10 @@ class AppleBackend:
             return Harvest(backend_row(self.name, "absent", detail="ioreg: no IOAccelerator"))
         self._remember(found)
         harvest = Harvest(backend_row(self.name))
+        earlier, self._energy = self._energy, self._read_energy()
         for index, accelerator in enumerate(found):
             facts = self._adapter(accelerator, index)
+            facts.figures["power.draw_watts"] = _power(found, earlier, self._energy, facts.figures)
             self._processes(harvest, facts, accelerator, before)
             warn_out_of_range(facts, harvest, str(facts.identity["id"]))
             harvest.adapters.append(facts)
@@ -79,6 +85,14 @@ class AppleBackend:
         clients = {client.entry: client for accelerator in found for client in accelerator.clients}
         self._before = (self._host.uptime(), clients)
         return clients
+
+    def _read_energy(self) -> Energy | Reading:
+        try:
+            return energy_of(self._host.raw("energy"))
+        except Unsupported as missing:
+            return null("not-exposed", clean(str(missing), 100))
+        except OSError as error:
+            return null("failed", clean(f"IOReport: {error.strerror or error}", 100))
 
     def _adapter(self, accelerator: Accelerator, index: int) -> AdapterFacts:
         facts = AdapterFacts(f"apple-index:{index}")
@@ -192,6 +206,20 @@ class AppleBackend:
         if percent > 100:
             return null("out-of-range", f"ioreg accumulatedGPUTime says {percent} %")
         return computed(percent, "ioreg.accumulatedGPUTime")
+
+
+def _power(
+    found: list[Accelerator],
+    before: Energy | Reading | None,
+    after: Energy | Reading,
+    figures: dict[str, Reading],
+) -> Reading:
+    """The counter is the chip's own GPU's and names none: no figure for another kind of accelerator, or two."""
+    if len(found) > 1:
+        return null("ambiguous", "one energy counter for several accelerators")
+    if not (found[0].driver or "").startswith("AGX"):
+        return null("not-exposed", "no GPU of Apple's chips")
+    return power_between(before, after, figures["load.gpu_percent"])
 
 
 def _statistic(accelerator: Accelerator, name: str) -> Reading:
