@@ -75,7 +75,8 @@ def write_out(data: bytes, output: str | None = None, *, mode: int = 0o640) -> N
 
 def _replace(path: str, data: bytes, mode: int) -> None:
     target = os.path.realpath(path)
-    temporary = f"{target}.{os.getpid()}.tmp"
+    # Not by pid: in a container each run has the same one, and a killed one would block all that follow.
+    temporary = os.path.join(os.path.dirname(target), f".gpusnap-{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     fd = os.open(temporary, flags, _mode_of(target, mode))
     try:

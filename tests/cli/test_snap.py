@@ -52,6 +52,20 @@ def test_output_file_is_not_truncated_before_success(tmp_path: Path) -> None:
     assert target.read_text() == "precious"
 
 
+def test_what_a_killed_run_left_behind_blocks_nobody(tmp_path: Path) -> None:
+    """In a container each run has the same pid: a temporary file that is named by it would be there for ever."""
+    target = tmp_path / ("a" * 245 + ".json")  # a name as long as file systems allow: nothing fits behind it
+    program = (
+        "import os, sys; from gpusnap.cli import io\n"
+        "real = os.replace\n"
+        "os.replace = lambda *_: os._exit(9)\n"
+        "if os.fork() == 0: io.write_out(b'torn', sys.argv[1])\n"
+        "os.wait(); os.replace = real; io.write_out(b'whole', sys.argv[1])\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(target)], check=True, cwd=ROOT)
+    assert target.read_bytes() == b"whole"
+
+
 @pytest.mark.parametrize("output", ["/no/such/folder/a.json", "/dev/full"])
 def test_output_that_cannot_be_written_is_one_line_and_3(output: str) -> None:
     done = run_gpusnap("snap", "-o", output)
