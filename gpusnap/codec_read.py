@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpusnap.codec_check import fault_in
+from gpusnap.codec_clean import with_printable_text
 from gpusnap.model import SNAPSHOT_SCHEMA, Snapshot
 
 if TYPE_CHECKING:
@@ -79,8 +81,10 @@ class Reader:
             raise DocumentError(f"{_place(self.source, line)}: nested too deeply, no gpusnap document") from None
         if doc["schema"] != SNAPSHOT_SCHEMA:
             raise self._foreign_schema(doc["schema"], line)
-        _check_time(doc["taken_at"], _place(self.source, line))
-        return doc
+        fault = fault_in(doc)
+        if fault is not None:
+            raise DocumentError(f"{_place(self.source, line)}: {fault}")
+        return with_printable_text(doc, data)
 
     def head(self, data: bytes, line: int | None = None) -> Head | None:
         """The head of a line that is whole JSON and a snapshot; None where it is torn or another tool's.
@@ -159,15 +163,6 @@ def read_snapshot(data: bytes, source: str, line: int | None = None) -> Snapshot
 
 def _place(source: str, line: int | None) -> str:
     return source if line is None else f"{source}: line {line}"
-
-
-def _check_time(taken_at: str, place: str) -> None:
-    from gpusnap.timefmt import parse_rfc3339
-
-    try:
-        parse_rfc3339(taken_at)
-    except (ValueError, OverflowError):
-        raise DocumentError(f"{place}: taken_at: expected a time like 2026-11-30T10:00:00.000Z") from None
 
 
 def _only_line(data: bytes) -> int | None:

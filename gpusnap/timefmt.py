@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def rfc3339(seconds: float) -> str:
@@ -20,3 +24,17 @@ def parse_rfc3339(text: str) -> float:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return moment.timestamp()
+
+
+def are_times(texts: Iterable[str | None]) -> bool:
+    """Whether `parse_rfc3339` reads each of many texts that is not None."""
+    from datetime import datetime
+
+    parse = datetime.fromisoformat
+    try:
+        for text in texts:
+            if text is not None:
+                parse(text)
+    except ValueError:
+        return False
+    return True

@@ -221,3 +221,37 @@ def test_a_flipped_byte_is_read_or_refused_with_one_line(position: int, value: i
     except DocumentError as error:
         message = str(error)
     assert message == "" or (message.startswith("a.json: ") and "\n" not in message)
+
+
+@pytest.mark.parametrize("index", [-1, 3, 99])
+def test_an_index_that_names_no_entry_gives_no_figure_anothers_source(index: int) -> None:
+    for rows in ("adapters", "processes"):
+        words = error_of(broken(lambda doc, rows=rows: doc[rows][0].update(provenance=index)))  # type: ignore[misc]
+        assert words.startswith(f"a.json: {rows}[0].provenance: expected an index into the ")
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01T00:00:00Z"])
+def test_a_time_that_is_none_is_named_by_its_path(text: str) -> None:
+    words = error_of(broken(lambda doc: doc["processes"][0].update(started_at=text)))
+    assert words == "a.json: processes[0].started_at: expected a time like 2026-11-30T10:00:00.000Z"
+
+
+@pytest.mark.parametrize("seconds", [-1, 1e300])
+def test_an_uptime_that_no_machine_reaches_is_refused(seconds: float) -> None:
+    words = error_of(broken(lambda doc: doc.update(uptime_seconds=seconds)))
+    assert words == "a.json: uptime_seconds: expected seconds since boot"
+    assert read_snapshot(broken(lambda doc: doc.update(uptime_seconds=None)), "a.json")["uptime_seconds"] is None
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_what_somebody_sent_drives_no_terminal(ascii_only: bool) -> None:
+    """Escaped in the JSON or raw, in a value or in a key; our own escapes stay as they are."""
+    sent = plain()
+    sent["labels"] = {"k\x1b": "v\x7f\u202e"}
+    sent["processes"][0]["name"] = "a\x1b[31m\nb"
+    sent["processes"][0]["cmdline"] = ["c\\x1bd", "é✓", "\u0085"]
+    read = read_snapshot(json.dumps(sent, ensure_ascii=ascii_only).encode(), "a.json")
+    assert read["labels"] == {"k\\x1b": "v\\x7f\\u202e"}
+    row = (read["processes"] or [])[0]
+    assert row["name"] == "a\\x1b[31m\\x0ab"
+    assert row["cmdline"] == ["c\\x1bd", "é✓", "\\x85"]
