@@ -8,16 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.story import frame
+from gpusnap.explain.words import minute
 from gpusnap.render.explain import shown
 from gpusnap.render.svg import svg_picture
 from gpusnap.render.svg_scale import text
 from gpusnap.render.svg_style import PAGE_DARK, PAGE_LIGHT
-from gpusnap.render.units import format_bytes
+from gpusnap.render.units import format_bytes, pick_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gpusnap.explain.explanation import Explained
+    from gpusnap.explain.series import Judged
     from gpusnap.model import Explanation, Finding, SeriesRow
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -46,7 +48,7 @@ def html_page(explained: Explained) -> str:
         '<meta name="viewport" content="width=device-width">\n'
         f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f'<h1 id="answer">{text(document["answer"])}</h1>\n{_frame(explained)}'
-        f"{_pictures(explained)}{_findings(document['findings'])}{_series(document)}{_figures(document)}"
+        f"{_pictures(explained)}{_findings(document['findings'])}{_series(explained)}{_figures(document)}"
         f'<p class="says">gpusnap {text(document["version"])}; '
         "what was not measured is drawn and written as such, never as 0.</p>\n</body>\n</html>\n"
     )
@@ -88,34 +90,44 @@ def _items(lines: Iterable[str]) -> str:
     return "".join(f"<li>{text(line)}</li>" for line in lines)
 
 
-_SERIES_HEAD = (
-    *("adapter", "pid", "samples", "unknown", "first", "last", "least", "most"),
-    *("minima an hour", "verdict", "since"),
-)
+_NUMBERS = ("samples", "unknown", "first", "last", "least", "most", "minima an hour")
+_SERIES_HEAD = ("card", "held by", *_NUMBERS, "verdict", "since")
 
 
-def _series(document: Explanation) -> str:
-    rows = document["series"]
+def _series(explained: Explained) -> str:
+    """A row a card and a process, every size in one unit so that a column can be compared."""
+    rows = explained.document["series"]
     if not rows:
         return ""
-    body = "".join(_series_row(row) for row in rows)
-    cells = "".join(f"<th>{name}</th>" for name in _SERIES_HEAD)
+    unit = pick_unit(size for row in rows for size in _sizes(row))
+    body = "".join(_series_row(row, one, unit) for row, one in zip(rows, explained.judged, strict=True))
+    cells = "".join(f"<th{_number_class(name)}>{name}</th>" for name in _SERIES_HEAD)
     return f'<h2>Series</h2>\n<table id="series"><tr>{cells}</tr>\n{body}</table>\n'
 
 
-def _series_row(row: SeriesRow) -> str:
+def _series_row(row: SeriesRow, one: Judged, unit: str) -> str:
     slope = row["slope_bytes_per_hour"]
     cells = [
-        row["adapter"],
-        "" if row["pid"] is None else str(row["pid"]),
+        one.card_name,
+        "all" if row["pid"] is None else one.what,
         f"{row['samples']:,}",
         f"{row['unknown_samples']:,}",
-        *(format_bytes(row[key]) for key in ("first_bytes", "last_bytes", "min_bytes", "max_bytes")),
-        "-" if slope is None else format_bytes(round(slope)),
+        *(format_bytes(size, unit) for size in _sizes(row)),
+        "-" if slope is None else format_bytes(round(slope), "MiB"),
         row["verdict"],
-        row["since"] or "",
+        "" if row["since"] is None else minute(row["since"]),
     ]
-    return "<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>\n"
+    shown = zip(_SERIES_HEAD, cells, strict=True)
+    data = "".join(f"<td{_number_class(name)}>{text(cell)}</td>" for name, cell in shown)
+    return f'<tr data-adapter="{text(row["adapter"])}">{data}</tr>\n'
+
+
+def _sizes(row: SeriesRow) -> tuple[int | None, ...]:
+    return row["first_bytes"], row["last_bytes"], row["min_bytes"], row["max_bytes"]
+
+
+def _number_class(name: str) -> str:
+    return ' class="n"' if name in _NUMBERS else ""
 
 
 def _figures(document: Explanation) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpusnap.explain.frames import LANES
 from gpusnap.render import svg_lanes, svg_stack
 from gpusnap.render.card import title as card_title
+from gpusnap.render.svg_key import key
 from gpusnap.render.svg_marks import hovers, marks
 from gpusnap.render.svg_scale import Span, number, text, ticks
 from gpusnap.render.svg_style import STYLE
@@ -45,7 +46,8 @@ def svg_picture(explained: Explained, *, by_category: bool = False, prefix: str 
     for where, columns in cards.items():
         shapes, top = _card(explained, history, where, columns, span, top, by_category=by_category, prefix=prefix)
         body += shapes
-    height = number(top + 10)
+    known = key(history, list(cards), explained, top + 4, LEFT, prefix)
+    height = number(top + (24 if known else 10))
     answer = text(explained.document["answer"])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="gpusnap" viewBox="0 0 {WIDTH} {height}" '
@@ -53,7 +55,7 @@ def svg_picture(explained: Explained, *, by_category: bool = False, prefix: str 
         f"<style>{STYLE}</style>\n<defs>{_patterns(prefix)}</defs>\n"
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>\n'
         + (f'<text class="answer" x="12" y="24"><title>{answer}</title>{_cut(answer)}</text>\n' if heading else "")
-        + "\n".join(body)
+        + "\n".join([*body, *known])
         + "\n</svg>\n"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -59,13 +60,13 @@ def test_the_step_leak_is_drawn_where_it_was_measured(page: Page, tmp_path: Path
     (frame,) = boxes(page, ".card > .frame")
     span = 480 * 60  # seconds from the first sample to one interval after the last
     # The gap: from the sample at minute 370 to that at 385.
-    (gap,) = boxes(page, ".gap")
+    (gap,) = boxes(page, "g.card .gap")
     assert gap["x"] - frame["x"] == pytest.approx(370 * 60 / span * frame["w"], abs=1.5)
     assert gap["w"] == pytest.approx(15 * 60 / span * frame["w"], abs=1.5)
     assert gap["h"] == pytest.approx(frame["h"], abs=1)
     assert "gap of 15 min 00 s from 2026-11-30 04:10Z to 04:25Z: the machine slept" in gap["said"]
     # Two stretches that were not measured: minutes 101-102 and 250.
-    unknown = boxes(page, ".unknown")
+    unknown = boxes(page, "g.card .unknown")
     assert [round((box["x"] - frame["x"]) / frame["w"] * span / 60) for box in unknown] == [101, 250]
     assert all("NVML_ERROR_IN_USE" in box["said"] for box in unknown)
     # No area is drawn over the gap: ollama's last area before it ends there, the next begins after it.
@@ -129,15 +130,30 @@ def test_starts_exits_reboots_and_findings_are_marked(page: Page, tmp_path: Path
             )
         )
     show(page, drawn(documents), tmp_path)
-    (start,) = boxes(page, "path.start")
-    (end,) = boxes(page, "path.exit")
+    (start,) = boxes(page, "g.card path.start")
+    (end,) = boxes(page, "g.card path.exit")
     assert start["said"].startswith("python3 5150 (alice) started")
     assert end["said"].startswith("python3 5150 (alice) exited")
     assert start["x"] < end["x"]
-    (reboot,) = boxes(page, "line.reboot")
+    (reboot,) = boxes(page, "g.card line.reboot")
     assert "reboot" in reboot["said"]
-    (finding,) = boxes(page, "path.finding")
+    (finding,) = boxes(page, "g.card path.finding")
     assert finding["said"].startswith("step-leak: ollama (pid 882), since 2026-11-29")
+    words = [box["text"] for box in boxes(page, "g.key text")]
+    assert words == [
+        *("no samples", "not measured", "a process started", "a process exited", "a finding begins", "reboot")
+    ]
+    # The key stands below the cards, its words beside each other.
+    (below,) = boxes(page, "g.key")
+    (card,) = boxes(page, "g.card")
+    assert below["y"] >= card["y"] + card["h"] - 1
+    said = boxes(page, "g.key text")
+    assert all(one["x"] + one["w"] <= other["x"] - 10 for one, other in pairwise(said))
+
+
+def test_a_picture_without_marks_has_no_key(page: Page, tmp_path: Path) -> None:
+    show(page, drawn(list(RECORDINGS["idle-but-full.jsonl.gz"]())), tmp_path)
+    assert boxes(page, "g.key") == []
 
 
 def test_hover_says_what_was_measured_at_that_place(page: Page, tmp_path: Path) -> None:
@@ -195,6 +211,12 @@ def test_the_page_says_everything_and_asks_for_nothing(page: Page, tmp_path: Pat
     assert codes == "step-leak,gap"
     rows = page.evaluate("document.querySelectorAll('#series tr').length")
     assert rows == 1 + len(explained.document["series"])
+    # Cards and programs by name, each column of sizes in one unit.
+    cells = "[...row.children].map(cell => cell.innerText).join()"
+    table = f"[...document.querySelectorAll('#series tr')].map(row => {cells}).join('|')"
+    lines = [line.split(",") for line in page.evaluate(table).split("|")]
+    assert [line[:2] for line in lines[1:3]] == [["GPU 0", "all"], ["GPU 0", "ollama (pid 882)"]]
+    assert lines[2][4:8] == ["0.9 GiB", "6.6 GiB", "0.9 GiB", "11.2 GiB"]
     # Nothing is wider than the window.
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 

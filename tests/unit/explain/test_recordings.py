@@ -13,7 +13,7 @@ from gpusnap.explain.history import History
 from gpusnap.explain.subject import Chosen
 from gpusnap.explain.verdict import LEAKS
 from tests.builders import GIB, MIB, START, adapter, process, recording, snapshot
-from tests.example_recordings import FOLDER, RECORDINGS, TRUTH
+from tests.example_recordings import FOLDER, RECORDINGS, SOURCES, TRUTH, sourced
 from tests.labelled_series import LEAK, LOAD, Labelled, labelled
 
 if TYPE_CHECKING:
@@ -178,7 +178,10 @@ def test_the_examples_show_what_they_promise(name: str) -> None:
     truth = TRUTH[name]
     with gzip.open(FOLDER / name, "rt", encoding="utf-8") as stream:
         documents = [json.loads(line) for line in stream]
-    assert documents == [json.loads(json.dumps(document)) for document in RECORDINGS[name]()]
+    assert documents == [json.loads(json.dumps(sourced(document))) for document in RECORDINGS[name]()]
+    # Sources as a real recording names them.
+    named = {source for document in documents for entry in document["provenance"] for source in entry.values()}
+    assert {source for source in named if source.startswith("measured:")} <= set(SOURCES.values())
     history = History().feed(documents)
     explanation = explain_history(history).document
     row = next(row for row in explanation["series"] if row["pid"] == truth["pid"])
