@@ -82,7 +82,7 @@ def _size(llm: LlmFacts, aside: Aside) -> str:
         return said
     if sequences == 1:
         return f"{said}, 1 sequence"
-    return f"{said}, {sequences} sequences of {tokens // sequences:,}" if tokens >= sequences else said
+    return f"{said}, {sequences} sequences of {tokens // sequences:,}" if tokens >= sequences > 0 else said
 
 
 def _rest(llm: LlmFacts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,15 @@ def test_a_kept_machine_that_was_edited_wrongly_is_named(tmp_path: Path, name: s
     assert (done.returncode, done.stdout) == (2, b"")
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"gpusnap snap: --replay {tmp_path}: {words}")
+
+
+def test_a_server_of_no_sequences_is_explained_all_the_same(tmp_path: Path) -> None:
+    """`-np 0`, or a document that says so: nothing is divided by it."""
+    document = json.loads(run_gpusnap("snap", "--replay", EXAMPLE).stdout)
+    document["processes"][0]["llm"]["sequences"] = 0
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(document))
+    done = run_gpusnap("explain", "pid:4711", "--from", str(file))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"32,768 tokens" in done.stdout
+    assert b"sequences of" not in done.stdout
