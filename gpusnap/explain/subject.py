@@ -1,7 +1,8 @@
 """What `explain WHAT` means: `pid:N`, `gpu:ID|N|model words`, `file:PATH`, or a bare word.
 
-A bare word is a file if one of that name exists or it holds a slash; a number is a pid if only such a row exists,
-an adapter's index if only such exists, and an error that names both spellings else; any other word is an adapter.
+A bare word is a file if one of that name exists or it holds a slash, and `-` is standard input; a number is a pid
+if only such a row exists, an adapter's index if only such exists, and an error that names both spellings else; any
+other word is an adapter.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def parse(what: str | None, exists: Callable[[str], bool]) -> Wish:
         if kind == "pid" and whole_number(value) is None:
             raise NoSuchSubject(f"{what!r}: expected a number, as in pid:4711")
         return Wish(kind, value)
-    if exists(what) or "/" in what:
+    if what == "-" or exists(what) or "/" in what:
         return Wish("file", what)
     return Wish("word", what)
 

@@ -29,6 +29,8 @@ def recording_lines(explained: Explained, width: int | None) -> list[str]:
         return []
     lines = filled(frame(history), width, "  ")
     columns = max(8, min(SPARK_WIDTH, (width if width is not None else 120) - 60))
+    # More columns than samples would draw holes where none is missing.
+    columns = min(columns, max(1, history.timeline.count * 3 // 4))
     cards = {one.adapter: one for one in explained.judged if one.pid is None}
     for where, one in cards.items():
         lines += ["", "  " + title(history.cards[where].last_row), *_card(history, where, one, columns)]

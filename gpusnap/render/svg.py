@@ -177,7 +177,7 @@ def _legend(
         return [f'<text class="note" x="{WIDTH - RIGHT + 8}" y="{number(plot + 12)}">never measured</text>']
     peak = max(steps, key=lambda step: step.stack.used).stack
     x = WIDTH - RIGHT + 8
-    said = f"peak {format_of_total(peak.used, peak.total)}"
+    said = f"peak {format_of_total(peak.used, peak.total)}; at the end:"
     shapes = [f'<text class="note peak" x="{x}" y="{number(plot + 10)}">{said}</text>']
     top = plot + 10
     stacked = [svg_stack.sizes(step.stack, layers, by_category=by_category) for step in steps]

@@ -54,6 +54,11 @@ def test_the_machine_of_the_example_in_one_sentence_that_adds_up() -> None:
     assert round(sum(parts), 1) == 15.5
 
 
+def test_a_dash_is_a_snapshot_on_standard_input() -> None:
+    said = explain("-", stdin=json.dumps(two_cards()).encode())
+    assert said.startswith("2 adapters: 9.0 of 32.0 GiB used")
+
+
 def test_a_card_by_a_word_of_its_model() -> None:
     document = json.loads(explain("geforce", "--replay", EXAMPLE, "--json"))
     assert document["subject"]["kind"] == "adapter"

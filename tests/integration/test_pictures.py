@@ -189,7 +189,7 @@ def test_ten_thousand_samples_stay_readable_and_keep_a_single_peak(page: Page, t
     (frame,) = boxes(page, ".card > .frame")
     area = next(box for box in boxes(page, "path.part") if box["part"] == "python 7")
     assert area["h"] == pytest.approx(frame["h"] * 14 / 16, abs=1), "the one peak is not averaged away"
-    assert "peak 15.0 of 16.0 GiB" in [box["text"] for box in boxes(page, ".peak")]
+    assert "peak 15.0 of 16.0 GiB; at the end:" in [box["text"] for box in boxes(page, ".peak")]
 
 
 def test_light_and_dark(page: Page, tmp_path: Path) -> None:

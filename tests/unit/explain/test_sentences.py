@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusnap.explain.explanation import explain_snapshot
+from gpusnap.explain.explanation import explain_history, explain_snapshot
+from gpusnap.explain.history import History
 from gpusnap.explain.sources import layer_of, says
 from gpusnap.explain.subject import Chosen
 from gpusnap.render.explain import explain_lines
-from tests.builders import GIB, MIB, adapter, backend, process, snapshot
+from tests.builders import GIB, MIB, START, adapter, backend, process, snapshot
 
 UNKNOWN = "null:not-exposed"
 UNIFIED: dict[str, Any] = {"memory.kind": "unified"}
@@ -126,3 +127,15 @@ def test_a_pid_that_the_driver_lists_without_a_figure_is_said_so() -> None:
     rows = [process(5002, "null:no-permission", name="null:exited")]
     found = explain_snapshot(snapshot([adapter(used=GIB)], rows)).document["findings"]
     assert found[0]["title"].startswith("the driver lists pid 5002 without a figure, and no such process")
+
+
+def test_a_short_recording_has_no_holes_where_no_sample_is_missing() -> None:
+    # Ten samples in 48 columns would read as nine gaps.
+    documents = [
+        snapshot([adapter(used=4 * GIB)], [process(1, 4 * GIB)], at=START + 60 * step, uptime=1000.0 + 60 * step)
+        for step in range(10)
+    ]
+    lines = explain_lines(explain_history(History().feed(documents)), width=None)
+    (used,) = [line for line in lines if line.startswith("    used   ")]
+    drawn = used.split()[1]
+    assert drawn == "█" * 7
