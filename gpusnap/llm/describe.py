@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from gpusnap.llm.gpu_row import Note
 from gpusnap.llm.runtimes import loaded_runtimes, mapped_paths
 from gpusnap.reading import Reading, inferred, null
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from gpusnap.llm.aside import Aside
     from gpusnap.llm.evidence import Evidence
     from gpusnap.llm.gather import Gatherer
-    from gpusnap.llm.gpu_row import GpuRow, Note
+    from gpusnap.llm.gpu_row import GpuRow
 
 REFRESH_SAMPLES = 60
 MAX_MAPS = 16 << 20
@@ -73,16 +74,27 @@ class Describer:
                 _put_nothing(mine, reason, reason)
                 continue
             key = _identity(mine[0])
-            known = self._known.get(key)
-            if known is None or known.age >= REFRESH_SAMPLES:
-                known = self._look(mine[0], words(pid))
-            elif self._options.probe and known.evidence is not None and self._gatherer is not None:
-                self._gatherer.ask(known.evidence)
-            known.age += 1
+            try:
+                known = self._known_of(key, mine[0], words(pid))
+                notes += self._put(mine, known)
+            except Exception as fault:  # noqa: BLE001 - a fault in one model's reading must not cost the snapshot
+                why = null("failed", f"internal error: {type(fault).__name__}")
+                _put_nothing(mine, why, why)
+                notes.append(Note("internal-error", f"model of pid {pid}: {fault!r}", None, pid))
+                continue
             seen[key] = known
-            notes += self._put(mine, known)
         self._known = seen
         return notes
+
+    def _known_of(self, key: tuple[object, ...], row: GpuRow, words: list[str]) -> _Known:
+        """What an earlier sample found, or a look now; a server that may be asked is asked each time."""
+        known = self._known.get(key)
+        if known is None or known.age >= REFRESH_SAMPLES:
+            known = self._look(row, words)
+        elif self._options.probe and known.evidence is not None and self._gatherer is not None:
+            self._gatherer.ask(known.evidence)
+        known.age += 1
+        return known
 
     def aside(self, pid: int) -> Aside:
         """What `explain` says of a process beside the last sample's document."""
