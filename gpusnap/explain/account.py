@@ -105,7 +105,19 @@ def _held(row: Process, card: Adapter | None) -> str:
 
 
 def sentence(document: Snapshot, card: Adapter) -> str:
-    """The answer for one card; what is not known is said to be not known."""
+    """The answer for one card; what is not known is said to be not known.
+
+    Where the card shares the system's memory, most of a model lies there: that is said beside its carve-out.
+    """
+    memory = card["memory"]
+    said = _account(document, card)
+    if memory["kind"] != "unified" or memory["shared_used_bytes"] is None:
+        return said
+    beside = format_of_total(memory["shared_used_bytes"], memory["shared_total_bytes"])
+    return f"{said}; {beside} of the system's memory"
+
+
+def _account(document: Snapshot, card: Adapter) -> str:
     used = card["memory"]["used_bytes"]
     if used is None:
         return _without_a_figure(document, card)

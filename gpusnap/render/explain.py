@@ -39,7 +39,9 @@ def explain_lines(
             cause = (explained.likely or {}).get(card["id"])
             if cause is not None:
                 rest = format_bytes(card["accounting"]["unattributed_bytes"])
-                lines += filled(f"unattributed {rest}: {cause}", width, " " * 7)
+                lines += filled(
+                    f"unattributed {'up to ' if _is_bounded(card) else ''}{rest}: {cause}", width, " " * 7
+                )
             lines += _processes(explained.snapshot, card, width, full=len(explained.cards) <= 2)
             lines.append("")
     for finding in document["findings"]:
@@ -51,6 +53,11 @@ def explain_lines(
     else:
         lines.append(f"Where each number comes from: gpusnap explain {command}{' ' if command else ''}--sources")
     return lines
+
+
+def _is_bounded(card: Adapter) -> bool:
+    unmeasured, unreadable = card["accounting"]["unmeasured_processes"], card["unreadable_pids"]
+    return (unmeasured is not None and unmeasured > 0) or (unreadable is not None and unreadable > 0)
 
 
 def _of_process(explained: Explained) -> list[str]:

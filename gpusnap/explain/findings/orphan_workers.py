@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.advice import act_or_ask
+from gpusnap.explain.findings import thresholds as at
 from gpusnap.explain.findings.make import found
 from gpusnap.explain.orphans import is_orphan
 from gpusnap.explain.rows import held_bytes, program
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gpusnap.explain.view import CardView, Found
     from gpusnap.model import Process
 
-_SMALL = 1 << 20
 _SPINNING = 50  # percent of a core
 
 
@@ -32,7 +32,7 @@ def orphans(view: CardView) -> list[Process]:
 def _is_holding(view: CardView, row: Process) -> bool:
     """An orphan of which nobody knows whether it holds anything is no reason to end it."""
     held = held_bytes(view.card, row)
-    return held is not None and held >= _SMALL
+    return held is not None and held >= at.ORPHAN_BYTES
 
 
 def find(view: CardView) -> Iterator[Found]:

@@ -18,6 +18,7 @@ STARVED_GPU_PERCENT = 30
 STARVED_CPU_PERCENT = 80  # of one core
 
 # Processes -----------------------------------------------------------------------------------------------
+ORPHAN_BYTES = 64 * MIB  # less is no reason to end anything
 BARE_CONTEXT_BYTES = GIB  # a rank's context on a card that is not its own is smaller
 BARE_CONTEXT_RATIO = 4  # and its own card holds this many times as much
 CONTEXT_ONLY_LEAST_BYTES = 64 * MIB

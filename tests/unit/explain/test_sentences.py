@@ -8,6 +8,7 @@ from gpusnap.explain.explanation import explain_history, explain_snapshot
 from gpusnap.explain.history import History
 from gpusnap.explain.sources import layer_of, says
 from gpusnap.explain.subject import Chosen
+from gpusnap.explain.view import Surroundings
 from gpusnap.render.explain import explain_lines
 from tests.builders import GIB, MIB, START, adapter, backend, process, snapshot
 
@@ -139,3 +140,27 @@ def test_a_short_recording_has_no_holes_where_no_sample_is_missing() -> None:
     (used,) = [line for line in lines if line.startswith("    used   ")]
     drawn = used.split()[1]
     assert drawn == "█" * 7
+
+
+def test_the_systems_memory_is_told_beside_a_carve_out() -> None:
+    # A Strix Halo: 24 GiB of a model lie in system memory, the 512 MiB are what the firmware set apart.
+    leaves = {**UNIFIED, "memory.shared_used_bytes": 24 * GIB, "memory.shared_total_bytes": 124 * GIB}
+    card = adapter(used=148 * MIB, total=512 * MIB, vendor="amd", leaves=leaves)
+    said = answer(snapshot([card], [process(5100, 148 * MIB, name="llama-server")]))
+    assert said == "148 of 512 MiB used: llama-server 148; 24.0 of 124.0 GiB of the system's memory."
+
+
+def test_the_rest_is_a_bound_in_each_line_that_names_it() -> None:
+    card = adapter(used=3 * GIB, leaves={"unreadable_pids": 2})
+    lines = explain_lines(explain_snapshot(snapshot([card], [process(1, GIB)])), width=None)
+    assert any("unattributed up to 2.0 · free" in line for line in lines)
+    assert any(line.startswith("       unattributed up to 2.0 GiB: ") for line in lines)
+
+
+def test_a_trace_of_memory_makes_no_orphan() -> None:
+    # A worker on GPU 1 has a bare context of 2 MiB on GPU 0, which is idle.
+    rows = [process(5100, 2 * MIB, ppid=1), process(5100, 2 * GIB, on=1, ppid=1)]
+    cards = [adapter(0, used=100 * MIB), adapter(1, used=3 * GIB, busy=99)]
+    explained = explain_snapshot(snapshot(cards, rows), around=Surroundings(listening=frozenset()))
+    found = [one for one in explained.document["findings"] if one["code"] == "orphan-workers"]
+    assert [(one["severity"], one["subject"]["adapter"]) for one in found] == [("notice", cards[1]["id"])]
