@@ -89,7 +89,8 @@ def process_sentence(document: Snapshot, rows: list[Process]) -> str:
 
 def _held(row: Process, card: Adapter | None) -> str:
     name = row["adapter"] if card is None else card_name(card)
-    if card is not None and card["memory"]["kind"] == "unified" and row["spill_bytes"]:
+    spill = row["spill_bytes"]
+    if card is not None and card["memory"]["kind"] == "unified" and spill is not None and spill > 0:
         size = held_bytes(card, row)
         return f"{format_bytes(size)} of the memory that {name} shares with the system"
     size = row["vram_bytes"]
