@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import gpusnap
 from gpusnap.collect.accounting import account
 from gpusnap.collect.adapter_filter import keep_adapters
-from gpusnap.collect.bounded import BoundedBackend
+from gpusnap.collect.bounded import BoundedBackend, Worker
 from gpusnap.collect.harvest import warning
 from gpusnap.collect.holders import gpu_file_test
 from gpusnap.collect.host_facts import boot_id, host_row
@@ -46,7 +46,8 @@ class Collector:
         self._host = host
         self._options = options
         chosen = backends_for(host, options) if backends is None else backends
-        self._backends = [BoundedBackend(backend, options.timeout) for backend in chosen]
+        idle: list[Worker] = []
+        self._backends = [BoundedBackend(backend, options.timeout, idle) for backend in chosen]
         self._table = open_table(host, options)
         self._holds_gpu_file = gpu_file_test(host)
         self.models = ModelRows(host, options)

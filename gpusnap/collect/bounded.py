@@ -21,43 +21,70 @@ class _NoThread(Exception):
     """The system refuses another thread."""
 
 
+class _Desk:
+    """Where a worker's thread finds its job and leaves the answer; it outlives the `Worker` while a call hangs."""
+
+    __slots__ = ("answer", "done", "ended", "job", "wanted")
+
+    def __init__(self) -> None:
+        self.job: Callable[[], object] | None = None
+        self.answer: object = None
+        self.ended = False
+        self.wanted = _thread.allocate_lock()
+        self.done = _thread.allocate_lock()
+        self.wanted.acquire()
+        self.done.acquire()
+
+
+def _work(desk: _Desk) -> None:
+    while True:
+        desk.wanted.acquire()
+        if desk.ended:
+            return
+        try:
+            desk.answer = None if desk.job is None else desk.job()
+        except Exception as fault:  # noqa: BLE001 - a fault in one backend must not cost the others' figures
+            desk.answer = fault
+        finally:
+            desk.job = None
+            desk.done.release()
+
+
 class Worker:
-    """A thread that does one thing after the other; starting one for each would cost as much as what it does."""
+    """A thread that does one thing after the other; starting one for each would cost as much as what it does.
+
+    It ends with its Worker, so that a program that takes many snapshots does not gather threads.
+    """
 
     def __init__(self) -> None:
         # The thread that imports it first is its main thread, which the program's end waits for: pynvml, which
         # imports it in a worker, would make that the worker, and the end never comes.
         import threading  # noqa: F401
 
-        self._job: Callable[[], object] | None = None
-        self._answer: object = None
-        self._wanted = _thread.allocate_lock()
-        self._done = _thread.allocate_lock()
-        self._wanted.acquire()
-        self._done.acquire()
-        _thread.start_new_thread(self._work, ())
+        self._desk = _Desk()
+        _thread.start_new_thread(_work, (self._desk,))
 
-    def _work(self) -> None:
-        while True:
-            self._wanted.acquire()
+    def __del__(self) -> None:
+        desk = getattr(self, "_desk", None)
+        if desk is not None and not desk.ended:
+            desk.ended = True
             try:
-                self._answer = None if self._job is None else self._job()
-            except Exception as fault:  # noqa: BLE001 - a fault in one backend must not cost the others' figures
-                self._answer = fault
-            finally:
-                self._done.release()
+                desk.wanted.release()
+            except RuntimeError:  # its thread has a job that it has not taken up yet, and looks at `ended` next
+                return
 
     def starts(self, job: Callable[[], object]) -> None:
-        self._job = job
-        self._wanted.release()
+        self._desk.job = job
+        self._desk.wanted.release()
 
     def is_back(self, timeout: float) -> bool:
         """Whether what was started last has ended; asked until it says so, and not again then."""
-        return self._done.acquire(timeout=timeout)
+        return self._desk.done.acquire(timeout=timeout)
 
     def answer(self) -> object:
         """What it returned, or the exception that it raised."""
-        return self._answer
+        answer, self._desk.answer = self._desk.answer, None
+        return answer
 
 
 class BoundedBackend:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import _thread
+import os
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gpusnap.captured import CapturedHost
+from gpusnap.collect import collect
 from gpusnap.collect.bounded import BoundedBackend
 from gpusnap.collect.harvest import Harvest, backend_row
+from gpusnap.collect.options import CollectOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,3 +53,37 @@ def test_without_a_thread_it_is_not_asked_and_says_why(monkeypatch: pytest.Monke
 def test_a_limit_longer_than_a_lock_can_wait_is_none() -> None:
     bounded = BoundedBackend(Ready(), _thread.TIMEOUT_MAX * 2)
     assert list(bounded.prime()) == [7]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts its threads in /proc")
+def test_many_snapshots_gather_no_threads() -> None:
+    def threads() -> int:
+        return len(os.listdir("/proc/self/task"))
+
+    machine = CapturedHost(Path(__file__).parents[3] / "examples/machines/rtx4080-desktop")
+    collect(machine, CollectOptions())
+    before = threads()
+    for _ in range(50):
+        collect(machine, CollectOptions())
+    deadline = time.monotonic() + 5
+    while threads() > before + 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threads() <= before + 1
+
+
+def test_a_call_that_hung_and_came_back_is_asked_again() -> None:
+    class Hangs(Ready):
+        def read(self) -> Harvest:
+            with gate:
+                return super().read()
+
+    gate = _thread.allocate_lock()
+    gate.acquire()
+    bounded = BoundedBackend(Hangs(), 0.05)
+    assert [bounded.read().backend["status"] for _ in range(2)] == ["timeout", "timeout"]
+    gate.release()
+    deadline = time.monotonic() + 5
+    statuses = []
+    while "ok" not in statuses and time.monotonic() < deadline:
+        statuses.append(bounded.read().backend["status"])
+    assert statuses[-1] == "ok"
