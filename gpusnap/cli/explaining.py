@@ -176,6 +176,8 @@ def _everything(history: History) -> Snapshot:
 
 
 def _show(request: ExplainRequest, explained: Explained) -> None:
+    if request.contexts and not explained.document["context"]:
+        say("gpusnap explain: --context: no process here whose cache can be computed")
     if request.output_format == "json":
         from gpusnap.codec import dumps
 

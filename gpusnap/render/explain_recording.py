@@ -9,7 +9,7 @@ from gpusnap.explain.story import frame
 from gpusnap.render.card import title
 from gpusnap.render.sparkline import sparkline
 from gpusnap.render.table import render_table
-from gpusnap.render.units import format_bytes, format_pair_in_one_unit
+from gpusnap.render.units import format_bytes, format_pair_in_one_unit, pick_unit
 from gpusnap.render.wrapped import filled
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def _processes(judged: list[Judged], history: History, width: int | None) -> lis
     if not judged:
         return []
     cells = []
+    shown = [one.series for one in judged[:MOST_PROCESSES]]
+    unit = pick_unit(count for series in shown for count in (series.first, series.last, series.highest))
     for one in judged[:MOST_PROCESSES]:
         series = one.series
         slope = one.verdict.slope_per_hour
@@ -89,9 +91,9 @@ def _processes(judged: list[Judged], history: History, width: int | None) -> lis
                 str(one.pid),
                 _program(one, history),
                 f"{series.samples:,}",
-                format_bytes(series.first),
-                format_bytes(series.last),
-                format_bytes(series.highest),
+                format_bytes(series.first, unit),
+                format_bytes(series.last, unit),
+                format_bytes(series.highest, unit),
                 "-" if slope is None or one.verdict.word.startswith("not") else _per_hour(slope),
                 one.verdict.word,
             ]

@@ -195,3 +195,13 @@ def test_the_reader_of_a_file_of_another_host_is_not_taken_for_its_owner(tmp_pat
     row = process(8, 8 * GIB, ppid=1, user="root", uid=0)
     document = snapshot([adapter(used=9 * GIB)], [row], hostname="elsewhere", at=START)
     assert "As their owner or root" in explain(written(tmp_path / "a.json", document))
+
+
+def test_context_of_what_has_no_model_is_said_not_ignored() -> None:
+    example = str(Path(__file__).parents[2] / "examples/machines/rtx4080-desktop")
+    done = run_gpusnap("explain", "pid:3120", "--context", "8k", "--replay", example)
+    assert done.returncode == 0
+    assert done.stderr == b"gpusnap explain: --context: no process here whose cache can be computed\n"
+    with_model = run_gpusnap("explain", "pid:4711", "--context", "8k", "--replay", example)
+    assert with_model.stderr == b""
+    assert b"8k 1.2 GiB" in with_model.stdout
