@@ -1,4 +1,4 @@
-# Two commands do everything: `make demo` and `make test`. Needs Python 3.11 or newer and a C compiler.
+# Two commands do everything: `make demo` and `make test`. Needs Python 3.11 or newer; the tests a C compiler and jq.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
