@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gpusnap.cli import exits
+from gpusnap.cli.around import look_around
 from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
 from gpusnap.cli.snapping import SnapRequest, exit_code, open_collector, sample, say_backends
 from gpusnap.text import whole_number
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gpusnap.explain.explanation import Explained
     from gpusnap.explain.history import History
     from gpusnap.explain.subject import Wish
-    from gpusnap.explain.view import Surroundings, Viewer
+    from gpusnap.explain.view import Viewer
     from gpusnap.host import Host
     from gpusnap.llm.aside import Aside
     from gpusnap.model import Snapshot
@@ -92,7 +93,7 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
             document,
             chosen,
             viewer=_viewer(host),
-            around=_surroundings(host, document),
+            around=look_around(host, document),
             contexts=request.contexts,
             aside=_aside(collector, document, chosen.pid),
         )
@@ -237,14 +238,3 @@ def _viewer(host: Host) -> Viewer:
         return Viewer(uid, host.user_name(uid))
     except OSError:
         return Viewer(uid)
-
-
-def _surroundings(host: Host, document: Snapshot) -> Surroundings:
-    from gpusnap.collect.surroundings import kin_of
-    from gpusnap.explain.view import Parent, Surroundings
-
-    pids = {row["pid"] for row in document["processes"] or ()}
-    pids.update(holder["pid"] for card in document["adapters"] for holder in card["holders"] or ())
-    kin = kin_of(host, pids)
-    parents = {pid: Parent(*parent) for pid, parent in kin.parents.items()}
-    return Surroundings(parents, kin.listening, kin.unseen)

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gpusnap.cli import exits
+from gpusnap.cli.around import look_around
 from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
 from gpusnap.cli.snapping import SnapRequest, exit_code, take
 from gpusnap.render.ps_select import GROUP_KEYS, SORT_KEYS, Selection, group_rows, select
@@ -51,6 +52,8 @@ def ps(request: PsRequest) -> int:
     if request.source is not None:
         return _show(_loaded(request), request, exits.OK)
     document, collector = take(request.snap)
+    if request.selection.orphans:
+        request.selection.around = look_around(collector.host, document)
     code = _show(document, request, exit_code(document, request.snap))
     if not document["adapters"] and not request.json and code == exits.OK:
         say("gpusnap ps: no GPU found on this machine")

@@ -60,6 +60,11 @@ class Collector:
         self._found: list[tuple[AdapterFacts, ProcessFacts]] = []
 
     @property
+    def host(self) -> Host:
+        """The machine that it reads."""
+        return self._host
+
+    @property
     def hangs(self) -> bool:
         """A driver call of some backend never came back: leave without cleaning up."""
         return any(backend.timed_out for backend in self._backends)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.explain.orphans import is_orphan
+from gpusnap.explain.view import Surroundings
 from gpusnap.render.program import program_of
 from gpusnap.timefmt import parse_rfc3339
 
@@ -40,18 +42,20 @@ class Selection:
         self.min_vram = min_vram
         self.sort = sort
         self.top = top
+        # What a live run can see around the processes; a file can't tell.
+        self.around = Surroundings()
 
 
 def select(document: Snapshot, wanted: Selection) -> list[Process]:
     """The chosen rows, sorted; what was not measured stands last, since it is not small."""
     unified = {row["id"] for row in document["adapters"] if row["memory"]["kind"] == "unified"}
-    rows = [row for row in document["processes"] or () if _matches(row, wanted, unified)]
+    rows = [row for row in document["processes"] or () if _matches(document, row, wanted, unified)]
     taken = parse_rfc3339(document["taken_at"])
     rows = sort_rows(rows, wanted.sort, taken, unified)
     return rows if wanted.top is None else rows[: wanted.top]
 
 
-def _matches(row: Process, wanted: Selection, unified: set[str]) -> bool:
+def _matches(document: Snapshot, row: Process, wanted: Selection, unified: set[str]) -> bool:
     if wanted.adapters is not None and row["adapter"] not in wanted.adapters:
         return False
     if wanted.user is not None and wanted.user not in (row["user"], str(row["uid"])):
@@ -60,18 +64,12 @@ def _matches(row: Process, wanted: Selection, unified: set[str]) -> bool:
         return False
     if wanted.state is not None and row["state"] != wanted.state:
         return False
-    if wanted.orphans and not is_orphan(row):
+    if wanted.orphans and not is_orphan(document, row, wanted.around):
         return False
     if wanted.min_vram is not None:
         held = held_bytes(row, unified)
         return held is not None and held >= wanted.min_vram
     return True
-
-
-def is_orphan(row: Process) -> bool:
-    """Its parent is gone (init took it), and no service manager started it."""
-    unit = row["systemd_unit"] or ""
-    return row["ppid"] == 1 and not unit.endswith(".service") and row["category"] not in ("desktop", "system")
 
 
 def held_bytes(row: Process, unified: set[str]) -> int | None:
