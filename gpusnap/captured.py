@@ -180,14 +180,6 @@ class CapturedHost:
         full = "root/" + path.lstrip("/")
         return full in self.entries or full in self.children
 
-    def ioctl(self, path: str, request: int, data: bytes) -> bytes:  # noqa: ARG002 - one answer a request
-        answer = self._ioctls.get(f"{path.lstrip('/')} {request:#x}")
-        if answer is None:
-            raise Unsupported(f"no such ioctl was kept: {path} {request:#x}")
-        if "errno" in answer:
-            raise os_error(getattr(errno, answer["errno"]), path.lstrip("/"))
-        return bytes.fromhex(answer["hex"])
-
     def drm_query(self, path: str, driver: str, query: int) -> bytes:
         """`ioctls.json`: `"dev/dri/renderD128 xe.query.1": {"hex": ...}`."""
         name = f"{path.lstrip('/')} {driver}.query.{query}"

@@ -172,9 +172,6 @@ class Host(Protocol):
         of at most `limit` bytes within `timeout` seconds.
         """
 
-    def ioctl(self, path: str, request: int, data: bytes) -> bytes:
-        """ioctl(2) on a node opened read-only for just this call; returns the buffer afterwards. OSError."""
-
     def drm_query(self, path: str, driver: str, query: int) -> bytes:
         """What i915's or xe's query ioctl fills in, asked on a node opened for just this call. OSError."""
 

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from gpusnap.host import READ_LIMIT, CommandResult, Stat, Unsupported
+from gpusnap.host import READ_LIMIT, CommandResult, Stat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -207,19 +207,6 @@ class LiveHost:
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
-
-    def ioctl(self, path: str, request: int, data: bytes) -> bytes:
-        try:
-            import fcntl
-        except ImportError as missing:
-            raise Unsupported("no ioctl on this platform") from missing
-        buffer = bytearray(data)
-        fd = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
-        try:
-            fcntl.ioctl(fd, request, buffer, True)
-        finally:
-            os.close(fd)
-        return bytes(buffer)
 
     def drm_query(self, path: str, driver: str, query: int) -> bytes:
         from gpusnap.live_kernel import drm_query

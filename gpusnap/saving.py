@@ -325,9 +325,6 @@ class SavingHost:
             self.existing.add(path)
         return found
 
-    def ioctl(self, path: str, request: int, data: bytes) -> bytes:
-        return self._kept_ioctl(f"{path.lstrip('/')} {request:#x}", lambda: self._inner.ioctl(path, request, data))
-
     def drm_query(self, path: str, driver: str, query: int) -> bytes:
         key = f"{path.lstrip('/')} {driver}.query.{query}"
         return self._kept_ioctl(key, lambda: self._inner.drm_query(path, driver, query))
