@@ -152,9 +152,11 @@ def _processes(rows: list[list[str]]) -> list[NpuProcess]:
     for row in rows:
         if len(row) < 4 or not row[1].isdigit() or not row[3].isdigit():
             continue
-        card, *chip = row[0].split()
-        chip_number = int(chip[0]) if chip else 0
-        found.append(NpuProcess(int(card), chip_number, int(row[1]), row[2], int(row[3]) * MIB))
+        place = [whole_number(word) for word in row[0].split()]
+        if not place or place[0] is None or (len(place) > 1 and place[1] is None):
+            continue  # a torn row names no chip
+        chip = place[1] if len(place) > 1 and place[1] is not None else 0
+        found.append(NpuProcess(place[0], chip, int(row[1]), row[2], int(row[3]) * MIB))
     return found
 
 

@@ -32,10 +32,12 @@ _CARVE_OUT = 512 << 20
 
 
 def is_integrated(adapter: Adapter) -> bool:
+    """DXCore's word, else the size of its own memory; one whose size nobody tells is not called integrated."""
     said = adapter.get("integrated")
     if said is not None:
         return bool(said)
-    return int(adapter.get("dedicated_bytes") or 0) <= _CARVE_OUT
+    own = adapter.get("dedicated_bytes")
+    return own is not None and int(own) <= _CARVE_OUT
 
 
 def adapter_memory(adapter: Adapter, usage: Usage) -> Figures:

@@ -113,3 +113,19 @@ def test_proc_mem_of_a_card_ends_each_chip_with_its_number() -> None:
 )
 def test_proc_mem_tells_none_running_from_no_answer(printed: str, expected: list[NpuProcess] | None) -> None:
     assert parse_proc_mem(printed, 0, 0) == expected
+
+
+def test_a_torn_process_row_names_no_chip_and_costs_only_itself() -> None:
+    whole = "| 0       0                 | 485946        | pytest             | 5175                  | NA |"
+    header = (
+        "| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|\n"
+        "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |\n"
+        "| 0     910B3               | OK            | 100.0       50                0    / 0             |\n"
+        "| 0                         | 0000:C1:00.0  | 0           0    / 0          8676 / 65536         |\n"
+        "| NPU     Chip              | Process id    | Process name       | Process memory(MB)    | container |\n"
+    )
+    for torn in ("| x       0", "| 0       y", "|          ", "| ²       0"):
+        text = f"{header}{torn} | 485947 | python | 12 | NA |\n{whole}\n"
+        processes = parse_info(text).processes
+        assert processes is not None
+        assert [(row.card, row.chip, row.pid) for row in processes] == [(0, 0, 485946)]
