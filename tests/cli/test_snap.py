@@ -244,8 +244,19 @@ def test_without_nvidias_library_its_binding_is_not_imported(tmp_path: Path) -> 
 
 
 def modules_of_plain_snap(folder: Path, *, has_card: bool = True) -> set[str]:
-    """What `gpusnap snap` imports on a machine with one NVIDIA card that this process holds, or without."""
-    card = Card(processes=[Proc(os.getpid(), 1 << 30)])
+    """What `gpusnap snap` imports on a machine with one NVIDIA card that a Python process holds, or without.
+
+    The process is started for it under a plain name: pytest's own command line holds the path of the checkout.
+    """
+    python = subprocess.Popen(["python3", "-c", "input()"], executable=sys.executable, stdin=subprocess.PIPE)
+    with python:
+        try:
+            return _modules_of_plain_snap(folder, Card(processes=[Proc(python.pid, 1 << 30)]), has_card=has_card)
+        finally:
+            python.kill()
+
+
+def _modules_of_plain_snap(folder: Path, card: Card, *, has_card: bool) -> set[str]:
     sysfs = folder / "sys"
     sysfs.mkdir()
     command = [sys.executable, "-v", "-c", "from gpusnap.__main__ import main; main()", "snap"]

@@ -63,15 +63,21 @@ def all_servers() -> tuple[Server, ...]:
 # A server's command line begins with a word that holds one of these; others are not shown to the ten files.
 _HINTS = (
     *("llama", "vllm", "sglang", "kobold", "lm-studio", "lm studio", "lmstudio", "llmster", "comfy", "tabby"),
-    *("text-generation", "server", "main", "start.py", "multiprocessing", "ray::"),
+    *("text-generation", "multiprocessing", "ray::"),
 )
+# These say something only as a file's name: many folders are called so that hold anything at all.
+_NAME_HINTS = ("server", "main", "start.py")
 _FIRST_WORDS = 5
 
 
 def may_be_server(words: Sequence[str]) -> bool:
     """A look at the beginning of argv, so cheap that it is made at every process."""
-    beginning = " ".join(words[:_FIRST_WORDS]).lower()
-    return any(hint in beginning for hint in _HINTS)
+    first = [word.lower() for word in words[:_FIRST_WORDS]]
+    beginning = " ".join(first)
+    if any(hint in beginning for hint in _HINTS):
+        return True
+    names = " ".join(word.replace("\\", "/").rpartition("/")[2] for word in first)
+    return any(hint in names for hint in _NAME_HINTS)
 
 
 def recognise(program: Program) -> tuple[Server, Workload] | None:

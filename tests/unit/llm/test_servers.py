@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpusnap.llm.program import Program
-from gpusnap.llm.servers import recognise
+from gpusnap.llm.servers import may_be_server, recognise
 from tests.unit.llm.machine import Machine
 
 if TYPE_CHECKING:
@@ -82,6 +82,14 @@ def test_a_server_is_known_by_its_command_line(tmp_path: Path, words: list[str],
 )  # fmt: skip
 def test_a_near_miss_is_no_server(tmp_path: Path, words: list[str]) -> None:
     assert workload_of(tmp_path, 10, (10, 1, words)) is None
+
+
+@pytest.mark.parametrize(
+    "program", ["/srv/main/.venv/bin/python3", "/home/ann/server/bin/python3", r"C:\Main\server\python.exe"]
+)
+def test_a_folders_plain_name_makes_no_server(program: str) -> None:
+    """A checkout in a folder `main` once had every Python process looked at by ten server files."""
+    assert not may_be_server([program, "-c", "input()"])
 
 
 def test_comfyui_is_known_by_its_folder(tmp_path: Path) -> None:
