@@ -152,7 +152,7 @@ def _of_samples(request: ExplainRequest, samples: Iterator[Snapshot], wish: Wish
     from gpusnap.explain.subject import choose
 
     pictures = request.output_format in PICTURES
-    history = History(pictures=pictures).feed(samples)
+    history = History(pictures=pictures, source=source).feed(samples)
     if history.last is None:
         raise CommandError(f"{source}: holds no sample")
     viewer = _reader_of(history.last, request)

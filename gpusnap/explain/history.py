@@ -52,7 +52,9 @@ class Event(NamedTuple):
 class History:
     """Feed it every sample; then read `cards`, `processes`, `events`, `departures` and `timeline`."""
 
-    def __init__(self, *, pictures: bool = False) -> None:
+    def __init__(self, *, pictures: bool = False, source: str | None = None) -> None:
+        # The file as it was named, for advice that a person can copy.
+        self.source = source or "-"
         self.timeline = Timeline()
         self.cards: dict[str, CardTrack] = {}
         self.processes: dict[Key, ProcessTrack] = {}

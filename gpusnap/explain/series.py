@@ -168,6 +168,13 @@ def _whole(card: CardTrack) -> Series:
     return whole
 
 
+def began_before(history: History, one: Judged) -> bool:
+    """It was under way when the recording first saw it, and nobody saw the process start: it may be older."""
+    return one.verdict.from_first and not any(
+        event.kind == "start" and (event.adapter, event.pid) == (one.adapter, one.pid) for event in history.events
+    )
+
+
 def row_of(one: Judged) -> SeriesRow:
     series, verdict = one.series, one.verdict
     slope = verdict.slope_per_hour

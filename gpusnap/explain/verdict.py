@@ -65,9 +65,23 @@ class LoadSplit:
 
 
 class Verdict:
-    """The word and what it rests on. Bytes and seconds; `since` is the time of a sample."""
+    """The word and what it rests on. Bytes and seconds; `since` is the time of a sample.
 
-    __slots__ = ("cycles", "growth", "minima", "peaks", "rises", "since", "slope_per_hour", "why", "word")
+    `from_first`: it was under way at the first sample already, so that it began then or before.
+    """
+
+    __slots__ = (
+        "cycles",
+        "from_first",
+        "growth",
+        "minima",
+        "peaks",
+        "rises",
+        "since",
+        "slope_per_hour",
+        "why",
+        "word",
+    )
 
     def __init__(self, word: str, why: str, slope_per_hour: float | None = None) -> None:
         self.word = word
@@ -75,6 +89,7 @@ class Verdict:
         self.slope_per_hour = slope_per_hour
         self.growth: float | None = None
         self.since: float | None = None
+        self.from_first = False
         self.minima: tuple[float, float] | None = None
         self.peaks: tuple[float, float] | None = None
         self.cycles = 0
@@ -124,7 +139,8 @@ def _judge_cycles(points: Sequence[Point], found: shape.Cycles, sigma: float) ->
         return verdict
     verdict.growth = growth
     verdict.rises = [after - before for before, after in itertools.pairwise(lows)]
-    verdict.since = troughs[_first_rise(lows, sigma)].time
+    first = _first_rise(lows, sigma)
+    verdict.since, verdict.from_first = troughs[first].time, first == 0
     if _grows_at_rest(points, found) >= 0.5 * growth:
         verdict.word, verdict.why = LEAK, "its minima rise, also between the cycles"
     else:
@@ -173,9 +189,12 @@ def _judge_rise(points: Sequence[Point], sigma: float, split: LoadSplit) -> Verd
             return Verdict(UNKNOWN, f"it rose in {len(steps)} steps; {at.STEPS} are needed", slope)
         verdict.word, verdict.why, verdict.rises = STEP_LEAK, "it rises in steps and never comes back", sizes
         verdict.since = points[steps[0]].start
+        # A step before it may have come no later before the first sample than steps come after each other.
+        pauses = [points[after].start - points[before].start for before, after in itertools.pairwise(steps)]
+        verdict.from_first = verdict.since - points[0].start <= max(pauses)
         return verdict
     pivot = shape.hinge([(point.time, point.low) for point in windows])
-    verdict.since = windows[pivot].time
+    verdict.since, verdict.from_first = windows[pivot].time, pivot == 0
     # The rate of loss is that since it began, not that over the level hours before.
     verdict.slope_per_hour = _slope([point for point in points if point.time >= windows[pivot].time])
     return verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.explain.series import began_before
 from gpusnap.explain.words import clock, minute
 from gpusnap.render.svg_scale import number, text
 from gpusnap.render.units import format_bytes, format_duration, format_of_total
@@ -51,7 +52,8 @@ def marks(
     shapes += [_event(event, span, base) for event in _largest(history, where)]
     for one in explained.judged:
         if one.adapter == where and one.leads and one.verdict.since is not None:
-            said = f"{one.verdict.word}: {one.what}, since {minute(one.verdict.since)}"
+            early = " or before" if began_before(history, one) else ""
+            said = f"{one.verdict.word}: {one.what}, since {minute(one.verdict.since)}{early}"
             x, y = span.x(one.verdict.since), plot + 8
             path = f"M{number(x)} {number(y - 6)}l6 6l-6 6l-6 -6z"
             shapes.append(f'<path class="finding" d="{path}"><title>{text(said)}</title></path>')

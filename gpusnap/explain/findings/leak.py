@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.findings.make import found
-from gpusnap.explain.series import Judged, subject_of
+from gpusnap.explain.series import Judged, began_before, subject_of
 from gpusnap.explain.verdict import LEAK, STEP_LEAK
 from gpusnap.explain.words import clock, minute
 from gpusnap.render.units import format_bytes, format_duration, format_pair_in_one_unit
@@ -56,7 +57,10 @@ def _found(history: History, one: Judged) -> Found:
     grown = round(verdict.growth) if verdict.growth is not None else None
     kind = "a step leak" if verdict.word == STEP_LEAK else "a leak"
     seconds = one.series.last_time - (verdict.since if verdict.since is not None else one.series.first_time)
-    since = "" if verdict.since is None else f", begun {clock(verdict.since, one.series.last_time)}"
+    since = ""
+    if verdict.since is not None:
+        early = "at or before " if began_before(history, one) else ""
+        since = f", begun {early}{clock(verdict.since, one.series.last_time)}"
     if verdict.word == STEP_LEAK and verdict.cycles:
         loss = f"loses about {format_bytes(typical)} with each of {verdict.cycles} load cycles"
     else:
@@ -67,7 +71,7 @@ def _found(history: History, one: Judged) -> Found:
         subject_of(one),
         f"{one.what}: {format_bytes(grown)} lost for good in {format_duration(seconds)}",
         evidence,
-        _advice(one),
+        _advice(history, one),
         headline=f"{one.card_name} {loss}: {kind} in {one.what}{since}",
     )
 
@@ -98,11 +102,12 @@ def _began(history: History, one: Judged) -> list[str]:
         if abs(event.time - since) <= near and event.adapter == one.adapter and event.pid != one.pid
     ]
     around = "; then " + ", ".join(events[:3]) if events else ""
-    return [f"begun at the sample of {minute(since)}{around}"]
+    early = "or before " if began_before(history, one) else ""
+    return [f"begun at {early}the sample of {minute(since)}{around}"]
 
 
-def _advice(one: Judged) -> list[str]:
-    report = "Report it with: gpusnap explain RECORDING --format html"
+def _advice(history: History, one: Judged) -> list[str]:
+    report = f"Report it with: gpusnap explain {quote(history.source)} --format html"
     if one.pid is None:
         return ["No listed process keeps it: compare the driver's version with its release notes.", report]
     return ["It is that process's own figure that rises; its restart frees it.", report]

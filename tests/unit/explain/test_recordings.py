@@ -14,6 +14,7 @@ from gpusnap.explain.subject import Chosen
 from gpusnap.explain.verdict import LEAKS
 from tests.builders import GIB, MIB, START, adapter, process, recording, snapshot
 from tests.example_recordings import FOLDER, RECORDINGS, SOURCES, TRUTH, sourced
+from tests.explaining import only
 from tests.labelled_series import LEAK, LOAD, Labelled, labelled
 
 if TYPE_CHECKING:
@@ -91,6 +92,36 @@ def test_a_leak_names_the_process_its_beginning_and_its_slope() -> None:
     assert row["since"] is not None
     assert "2026-11-30T12:3" <= row["since"] <= "2026-11-30T12:45"
     assert any("agent (pid 900) started" in line for line in leak["evidence"])
+    assert "or before" not in f"{explanation['answer']} {leak['evidence']}", "it was level for 40 samples"
+
+
+def climbing(step: int, *, first: int = 0) -> Snapshot:
+    """A process that is there from sample `first` on and holds 30 MiB more in each, from the beginning."""
+    held = 2 * GIB + step * 30 * MIB
+    rows = [process(882, held, name="ollama", user="ollama")] if step >= first else []
+    card = adapter(used=held + 500 * MIB if rows else 500 * MIB, busy=50)
+    return snapshot([card], rows, at=START + 60 * step, uptime=1000.0 + 60 * step)
+
+
+def test_a_leak_that_the_first_sample_shows_already_began_then_or_before() -> None:
+    explanation = explain([climbing(step) for step in range(60)])
+    assert explanation["answer"].startswith(
+        "GPU 0 loses about 1.8 GiB an hour: a leak in ollama (pid 882), begun "
+    )
+    assert "begun at or before 12:00Z" in explanation["answer"]
+    assert "begun at or before the sample of 2026-11-30 12:00Z" in only(explanation, "leak")["evidence"]
+
+
+def test_a_leak_of_a_process_that_was_seen_to_start_did_not_begin_before_it() -> None:
+    explanation = explain([climbing(step, first=20) for step in range(100)])
+    assert "begun at the sample of 2026-11-30 12:20Z" in only(explanation, "leak")["evidence"][-2]
+    assert "or before" not in explanation["answer"]
+
+
+def test_advice_names_the_file_as_it_was_given() -> None:
+    history = History(source="night of the 30th.jsonl").feed([climbing(step) for step in range(60)])
+    advice = only(explain_history(history).document, "leak")["advice"]
+    assert advice[-1] == "Report it with: gpusnap explain 'night of the 30th.jsonl' --format html"
 
 
 def test_programs_that_start_one_after_the_other_are_no_leak_of_the_card() -> None:
@@ -196,6 +227,7 @@ def test_the_examples_show_what_they_promise(name: str) -> None:
 def test_the_step_leaks_sentence_says_which_how_much_and_since_when() -> None:
     answer = explain(list(RECORDINGS["step-leak.jsonl.gz"]()))["answer"]
     assert "293 MiB with each of 20 load cycles: a step leak in ollama (pid 882)" in answer
+    assert "begun at or before 2026-11-29 22:00Z" in answer
     assert answer.endswith("everything else comes back.")
 
 
