@@ -135,6 +135,7 @@ def _show_json(document: Snapshot, rows: list[Process], groups: list[Group] | No
 
 def _named(document: Snapshot, words: tuple[str, ...]) -> list[str] | None:
     from gpusnap.collect.adapter_filter import names_adapter
+    from gpusnap.explain.rows import model_name
 
     if not words:
         return None
@@ -142,7 +143,7 @@ def _named(document: Snapshot, words: tuple[str, ...]) -> list[str] | None:
     for word in words:
         named = [row["id"] for row in document["adapters"] if names_adapter(word, row)]
         if not named:
-            known = ", ".join(f"{row['index']}: {row['model']}" for row in document["adapters"]) or "none"
+            known = ", ".join(f"{row['index']}: {model_name(row)}" for row in document["adapters"]) or "none"
             raise CommandError(f"no adapter is named {word!r} (adapters here: {known})")
         found += named
     return found

@@ -46,7 +46,10 @@ def keep_adapters(
     plain = [(facts, _plain(facts.identity)) for facts in adapters]
     for word in words if must_exist else ():
         if not any(names_adapter(word, row) for _, row in plain):
-            known = ", ".join(f"{row.get('index')}: {row.get('model')}" for _, row in plain) or "none"
+            known = (
+                ", ".join(f"{row.get('index')}: {row.get('model') or 'model unknown'}" for _, row in plain)
+                or "none"
+            )
             raise NoSuchAdapter(f"no adapter is named {word!r} (adapters here: {known})")
     return [facts for facts, row in plain if any(names_adapter(word, row) for word in words)]
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from gpusnap.model import Adapter, Process, Snapshot
 
 
+_MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel", "apple": "Apple", "huawei": "Huawei"}
+
+
 def entry_of(document: Snapshot, row: Adapter | Process) -> Mapping[str, str]:
     """A row's provenance; a foreign document's index may point nowhere."""
     table, index = document["provenance"], row["provenance"]
@@ -58,6 +61,15 @@ def card_name(card: Adapter) -> str:
     if partition is not None:
         return f"partition {partition['profile'] or card['id']}"
     return f"GPU {card['index']}" if card["index"] is not None else card["id"]
+
+
+def model_name(card: Adapter) -> str:
+    """`NVIDIA GeForce RTX 4090`; else what is known: `AMD, model unknown (amdgpu, 0000:03:00.0)`."""
+    if card["model"]:
+        return card["model"]
+    facts = ", ".join(fact for fact in (card["driver"], card["pci_address"]) if fact is not None)
+    maker = _MAKERS.get(card["vendor"])
+    return ("" if maker is None else f"{maker}, ") + "model unknown" + (f" ({facts})" if facts else "")
 
 
 def program(row: Process) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.explain.rows import card_name
+from gpusnap.explain.rows import card_name, model_name
 from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
@@ -130,5 +130,5 @@ def _one(matches: list[Adapter], text: str) -> Chosen:
 
 
 def _known(document: Snapshot) -> str:
-    cards = [f"{card_name(card)} {card['model'] or card['vendor']}" for card in document["adapters"]]
+    cards = [f"{card_name(card)} {model_name(card)}" for card in document["adapters"]]
     return ", ".join(cards) if cards else "no adapter at all"

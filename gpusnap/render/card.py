@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.explain.rows import model_name
 from gpusnap.fields import CATEGORIES
 from gpusnap.render.reasons import in_words
 from gpusnap.render.rounding import apportion as to_steps
@@ -48,7 +49,7 @@ def title(row: Adapter) -> str:
         return f"  └ {profile or 'partition'} {row['index']}"
     number = "" if row["index"] is None else f" {row['index']}"
     kind = "NPU" if row["kind"] == "npu" else "GPU"
-    return f"{kind}{number}  {row['model'] or row['vendor']}"
+    return f"{kind}{number}  {model_name(row)}"
 
 
 class Part:

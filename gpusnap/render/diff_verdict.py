@@ -62,18 +62,23 @@ def title(card: CardDiff) -> str:
     """`GPU 0  NVIDIA GeForce RTX 4080 SUPER`, as `ps` calls it; a partition behind its card."""
     from gpusnap.render.card import title as title_of_row
 
-    own = title_of_row(card.either).strip()
+    # A lost card has no name any more; the other side knows it.
+    own = title_of_row({**card.either, "model": card.either["model"] or card.card["model"]}).strip()
     return own if card.parent is None else f"{title_of_row(card.parent).strip()}, {own.removeprefix('└ ')}"
 
 
 def short_name(card: CardDiff, *, alone: bool) -> str:
-    """`RTX 4080 SUPER`; with its number where there are several; `GPU 0 (1g.5gb 3)` for a partition."""
+    """`RTX 4080 SUPER`; with its number where there are several; `GPU 0 (1g.5gb 3)` for a partition,
+    `GPU 0` where nothing names the model.
+    """
     row, parent = card.either, card.parent
     if parent is not None:
         from gpusnap.render.card import title as title_of_row
 
         return f"{_number(parent)} ({title_of_row(row).strip().removeprefix('└ ')})"
-    model = row["model"] or card.card["model"] or row["vendor"]
+    model = row["model"] or card.card["model"]
+    if not model:
+        return row["id"] if row["index"] is None else _number(row)
     for word in _VENDOR_WORDS:
         model = model.removeprefix(word)
     return model if alone or row["index"] is None else f"{_number(row)} ({model})"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gpusnap.render.card import account_line, card_lines
+import pytest
+
+from gpusnap.render.card import account_line, card_lines, title
 from tests.builders import GIB, MIB, adapter, process, snapshot
 
 
@@ -47,3 +49,22 @@ def test_a_part_that_the_sum_leaves_no_tenth_for_is_a_trace() -> None:
     card = adapter(used=15_063_842_816, total=20_937_965_568)
     _, shown = card_of(card, process(5001, 14_994_636_800))
     assert account_line(shown) == "ai 14.0 · unattributed <0.1 · free 5.5"
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"model": "AMD Radeon RX 6800"}, "GPU 0  AMD Radeon RX 6800"),
+        # A card of another vendor behind WSL's paravirtual driver: nothing but the driver is known.
+        ({"vendor": "other", "driver": "dxgkrnl", "pci_address": None}, "GPU 0  model unknown (dxgkrnl)"),
+        # A lost NVIDIA card answers no name.
+        (
+            {"driver": "nvidia", "pci_address": "0000:81:00.0"},
+            "GPU 0  NVIDIA, model unknown (nvidia, 0000:81:00.0)",
+        ),
+        ({"vendor": "other", "driver": None, "pci_address": None}, "GPU 0  model unknown"),
+    ],
+)
+def test_a_card_without_a_readable_model_is_told_by_what_is_known(facts: dict[str, Any], said: str) -> None:
+    card = {**adapter(0), "model": None, **facts}
+    assert title(card_of(card)[1]) == said

@@ -133,7 +133,13 @@ def test_a_lost_card_comes_first_and_warnings_name_their_card() -> None:
     lines = shown(snapshot(cards, [process(5, GIB, on=1)]), after)
     assert lines[0] == ("GPU 1 (RTX 4080 SUPER) is lost. Also GPU 0 (RTX 4080 SUPER) +8.0 GiB.")
     assert "   health: ok → lost" in lines
+    assert "GPU 1  NVIDIA GeForce RTX 4080 SUPER   lost" in lines
     assert lines[-1].startswith("! GPU 1 (RTX 4080 SUPER): pid 5 is unknown: the card is lost")
+
+
+def test_a_card_without_a_readable_model_is_called_by_its_number() -> None:
+    before, after = (snapshot([{**adapter(1, used=used), "model": None}], []) for used in (GIB, 9 * GIB))
+    assert shown(before, after)[0].startswith("GPU 1: +8.0 GiB")
 
 
 def test_cards_that_did_nothing_are_one_line() -> None:
