@@ -107,8 +107,7 @@ class History:
         track.samples += 1
         if card["memory"]["total_bytes"] is not None:
             track.total = card["memory"]["total_bytes"]
-        if card["health"] == "lost":
-            track.lost_samples += 1
+        track.note_health(tick.time, card["health"])
         self._note_load(track, card, load)
         why = reason_word(entry_of(document, card), "memory.used_bytes")
         _extend(track.used, tick, card["memory"]["used_bytes"], load, joined, why, usual)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpusnap.explain.reservoir import Reservoir
 from gpusnap.explain.verdict import LoadSplit
@@ -115,6 +115,13 @@ class ProcessTrack:
         return -1 if self.series.highest is None else self.series.highest
 
 
+class Spell(NamedTuple):
+    """A stretch of time: the first sample of it, and the first one after it (None: it lasts)."""
+
+    start: float
+    end: float | None
+
+
 class CardTrack:
     """One card over the whole recording."""
 
@@ -127,6 +134,7 @@ class CardTrack:
         "idle",
         "last_row",
         "loads",
+        "lost",
         "lost_samples",
         "rest",
         "samples",
@@ -148,9 +156,18 @@ class CardTrack:
         self.idle = 0
         self.full_idle = 0
         self.lost_samples = 0
+        self.lost: list[Spell] = []
         self.unlisted_samples = 0
         # ECC counters: leaf -> Counter
         self.counters: dict[str, Counter] = {}
+
+    def note_health(self, time: float, health: str) -> None:
+        is_lost, was_lost = health == "lost", bool(self.lost) and self.lost[-1].end is None
+        self.lost_samples += is_lost
+        if was_lost and not is_lost:
+            self.lost[-1] = self.lost[-1]._replace(end=time)
+        elif is_lost and not was_lost and len(self.lost) < _RANGES:
+            self.lost.append(Spell(time, None))
 
 
 class Counter:

@@ -78,6 +78,7 @@ SERIES_RULES: dict[str, Callable[[History, list[Judged]], Iterator[Found]]] = {
     "sawtooth": sawtooth.find_in_history,
 }
 HISTORY_RULES: dict[str, Callable[[History], Iterator[Found]]] = {
+    "lost-card": lost_card.find_in_history,
     "ecc-growth": ecc_growth.find_in_history,
     "residual": residual.find_in_history,
     "idle-but-full": idle_but_full.find_in_history,

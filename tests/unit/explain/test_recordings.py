@@ -124,6 +124,40 @@ def test_advice_names_the_file_as_it_was_given() -> None:
     assert advice[-1] == "Report it with: gpusnap explain 'night of the 30th.jsonl' --format html"
 
 
+def losing(lost: range, count: int = 12) -> list[Snapshot]:
+    """A card that the driver has lost in these samples, a minute apart from 12:00Z."""
+    gone = adapter(0, used="null:device-lost", listed="null:device-lost", leaves={"health": "lost"})
+    return [
+        snapshot(
+            [gone if step in lost else adapter(0, used=GIB)], [], at=START + 60 * step, uptime=60.0 * step + 9
+        )
+        for step in range(count)
+    ]
+
+
+def test_a_card_that_is_lost_says_the_first_sample_without_it() -> None:
+    explanation = explain(losing(range(7, 12)))
+    finding = only(explanation, "lost-card")
+    assert finding["severity"] == "critical"
+    assert finding["evidence"][1:] == ["lost since 2026-11-30 12:07Z", "lost in 5 of 12 samples"]
+    assert explanation["answer"].startswith("GPU 0 is lost since 2026-11-30 12:07Z: ")
+
+
+def test_a_card_that_was_lost_from_the_first_sample_on_may_be_so_for_longer() -> None:
+    explanation = explain(losing(range(12)))
+    assert (
+        "lost since 2026-11-30 12:00Z or before (the first sample)" in only(explanation, "lost-card")["evidence"]
+    )
+
+
+def test_a_card_that_came_back_is_a_warning_with_its_times() -> None:
+    explanation = explain(losing(range(3, 6)))
+    finding = only(explanation, "lost-card")
+    assert finding["severity"] == "warning"
+    assert "lost from 2026-11-30 12:03Z until 12:06Z" in finding["evidence"]
+    assert explanation["answer"] == "GPU 0 was lost from 2026-11-30 12:03Z until 12:06Z."
+
+
 def test_programs_that_start_one_after_the_other_are_no_leak_of_the_card() -> None:
     documents = []
     for step in range(120):
