@@ -119,9 +119,12 @@ class CapturedHost:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
         if answer.get("timeout"):
             raise TimeoutError(f"{argv[0]}: no answer within {timeout} s")
+        out, err = (str(answer.get(name, "")).encode() for name in ("stdout", "stderr"))
+        if max(len(out), len(err)) > limit:
+            raise OSError(errno.EFBIG, f"more than {limit:,} bytes of output", argv[0])
         return CommandResult(
-            str(answer.get("stdout", "")).encode()[:limit],
-            str(answer.get("stderr", "")).encode()[:limit],
+            out,
+            err,
             int(answer.get("returncode", 0)),
         )
 

@@ -150,7 +150,10 @@ class Host(Protocol):
         """Forget it: the next `nvml()` initialises anew, with the library that is installed by then."""
 
     def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
-        """A command without a shell; OSError when it can't start, TimeoutError when it took too long."""
+        """A command without a shell. OSError when it can't start, TimeoutError when it took too long.
+
+        One that says more than `limit` bytes is ended: OSError with EFBIG, since half an answer is none.
+        """
 
     def raw(self, source: str, *args: object) -> Any:
         """What a library of this platform answered, as plain JSON values (each `live_*.py` says its form):

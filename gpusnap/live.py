@@ -8,12 +8,12 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from gpusnap.host import READ_LIMIT, CommandResult, Stat
+from gpusnap.host import READ_LIMIT, Stat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpusnap.host import HttpReply, Nvml, PerfCounter
+    from gpusnap.host import CommandResult, HttpReply, Nvml, PerfCounter
 
 _PART = 1 << 18  # a read allocates what it asks for, however little comes
 _PAGE = 4096
@@ -179,19 +179,9 @@ class LiveHost:
             self._nvml = None
 
     def run(self, argv: Sequence[str], timeout: float, limit: int = 1 << 22) -> CommandResult:
-        import subprocess
+        from gpusnap.live_run import run_command
 
-        try:
-            done = subprocess.run(
-                [_place_of(argv[0]), *argv[1:]],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as late:
-            raise TimeoutError(f"{argv[0]}: no answer within {timeout:g} s") from late
-        return CommandResult(done.stdout[:limit], done.stderr[:limit], done.returncode)
+        return run_command([_place_of(argv[0]), *argv[1:]], timeout, limit)
 
     def http_get(
         self, address: str, port: int, path: str, headers: Mapping[str, str], timeout: float, limit: int

@@ -8,6 +8,7 @@ new, or whose counter fell, has none until the next. Power is the growth of an e
 
 from __future__ import annotations
 
+from errno import EFBIG
 from typing import TYPE_CHECKING
 
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row
@@ -61,7 +62,8 @@ class AppleBackend:
         except TimeoutError as late:
             return Harvest(backend_row(self.name, "timeout", detail=str(late)))
         except OSError as missing:
-            return Harvest(backend_row(self.name, "absent", detail=f"ioreg: {missing.strerror or missing}"))
+            status = "failed" if missing.errno == EFBIG else "absent"
+            return Harvest(backend_row(self.name, status, detail=f"ioreg: {missing.strerror or missing}"))
         except UnknownPlist as wrong:
             return Harvest(backend_row(self.name, "failed", detail=clean(f"ioreg: {wrong}", 200)))
         if not found:

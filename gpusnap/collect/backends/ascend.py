@@ -9,6 +9,7 @@ An idle chip shows about 3 GB in use with no process: the firmware's own, which 
 
 from __future__ import annotations
 
+from errno import EFBIG
 from typing import TYPE_CHECKING
 
 from gpusnap.collect.harvest import AdapterFacts, Harvest, ProcessFacts, backend_row, warning
@@ -56,7 +57,8 @@ class AscendBackend:
         except TimeoutError as late:
             return Harvest(backend_row(self.name, "timeout", detail=str(late)))
         except OSError as missing:
-            return Harvest(backend_row(self.name, "absent", detail=f"{_TOOL}: {missing.strerror or missing}"))
+            status = "failed" if missing.errno == EFBIG else "absent"
+            return Harvest(backend_row(self.name, status, detail=f"{_TOOL}: {missing.strerror or missing}"))
         text = answer.stdout.decode("utf-8", "replace")
         try:
             report = parse_info(text)

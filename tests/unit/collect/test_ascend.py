@@ -194,3 +194,10 @@ def test_vllm_ascend_1903_an_idle_chips_3_gb_are_its_firmware(machine: str, chip
     done = run_gpusnap("explain", "--replay", str(MACHINES / machine), "--json")
     findings = json.loads(done.stdout)["findings"]
     assert [f["subject"]["adapter"] for f in findings if f["code"] == "unattributed-memory"] == chips
+
+
+def test_a_tool_that_never_stops_talking_is_a_failure_and_no_missing_tool(tmp_path: Path) -> None:
+    endless = {"npu-smi info": {"stdout": "x" * (5 * MIB)}}
+    document = taken(changed(tmp_path, "ascend-910b-eight-rows", commands=endless))
+    (row,) = [row for row in document["backends"] if row["name"] == "ascend"]
+    assert (row["status"], row["detail"]) == ("failed", "npu-smi: more than 4,194,304 bytes of output")
