@@ -102,8 +102,8 @@ def live(tree: Tree, path: str) -> Figures:
         "power.draw_watts": _either(sensors.power(("power1_average", "power1_input")), _socket_power(metrics)),
         "power.limit_watts": sensors.power(("power1_cap",)),
         "power.energy_joules": _energy(metrics),
-        "clocks.graphics_mhz": _clock(tree, path, sensors.clock("freq1"), metrics, "sclk", "current_gfxclk"),
-        "clocks.memory_mhz": _clock(tree, path, sensors.clock("freq2"), metrics, "mclk", "current_uclk"),
+        "clocks.graphics_mhz": _clock(tree, path, sensors.clock("freq1"), metrics, "sclk", "gfxclk"),
+        "clocks.memory_mhz": _clock(tree, path, sensors.clock("freq2"), metrics, "mclk", "uclk"),
         "clocks.throttle_reasons": metrics.throttle_reasons(),
     }
     figures.update(ras(tree, path))
@@ -120,10 +120,12 @@ def _metrics(tree: Tree, path: str) -> GpuMetrics:
 
 def _temperature(sensors: hwmon.Hwmon, metrics: GpuMetrics) -> Reading:
     """The edge, temp1; where a chip has none (MI300) the junction, temp2: never one in place of the other."""
-    has_edge = sensors.has("temp1_input") or sensors.has("temp1_label")
-    has_edge = has_edge or metrics.get("temperature_edge").value is not None
-    channel, field = ("temp1", "temperature_edge") if has_edge else ("temp2", "temperature_hotspot")
-    return _either(sensors.temperature(channel), hwmon.bounded(metrics.get(field), -50, 200))
+    edge = metrics.get("temperature_edge")
+    if metrics.version is not None and metrics.version[0] > 1:  # an APU: the same, in hundredths
+        edge = metrics.get("temperature_gfx", 0.01)
+    has_edge = sensors.has("temp1_input") or sensors.has("temp1_label") or edge.value is not None
+    channel, field = ("temp1", edge) if has_edge else ("temp2", metrics.get("temperature_hotspot"))
+    return _either(sensors.temperature(channel), hwmon.bounded(field, -50, 200))
 
 
 def _percent(tree: Tree, path: str, name: str) -> Reading:
@@ -140,10 +142,11 @@ def _either(first: Reading, second: Reading) -> Reading:
 
 
 def _socket_power(metrics: GpuMetrics) -> Reading:
-    """Watts in the first format only; APUs' formats count milliwatts, and of the whole package."""
+    """Watts in the first format only; APUs' formats count the whole package, and not all in milliwatts."""
     if metrics.version is None or metrics.version[0] != 1:
         return null("not-exposed", "gpu_metrics.average_socket_power")
-    return hwmon.bounded(metrics.get("average_socket_power"), 0, 10_000)
+    power = _either(metrics.get("average_socket_power"), metrics.get("curr_socket_power"))
+    return hwmon.bounded(power, 0, 10_000)
 
 
 def _energy(metrics: GpuMetrics) -> Reading:
@@ -154,7 +157,9 @@ def _energy(metrics: GpuMetrics) -> Reading:
 
 def _clock(tree: Tree, path: str, sensor: Reading, metrics: GpuMetrics, label: str, field: str) -> Reading:
     reading = _either(sensor, _current_state(tree, path, f"pp_dpm_{label}"))
-    return _either(reading, hwmon.bounded(metrics.get(field), 0, 50_000))
+    # Yellow Carp and later APUs fill in only the averages.
+    clock = _either(metrics.get(f"current_{field}"), metrics.get(f"average_{field}_frequency"))
+    return _either(reading, hwmon.bounded(clock, 0, 50_000))
 
 
 def _current_state(tree: Tree, path: str, name: str) -> Reading:

@@ -1,110 +1,22 @@
 """amdgpu's `gpu_metrics`: one binary table in many layouts. Pure.
 
-Source: drivers/gpu/drm/amd/include/kgd_pp_interface.h, Linux 5.7 to 6.14. A header of u16 size, u8 format,
-u8 content says which layout follows; C aligns each field to its size. What a chip does not fill is all ones
-(amdgpu_top prints 65535 there). Only layouts whose units the header states are read.
+Source: drivers/gpu/drm/amd/include/kgd_pp_interface.h, Linux 5.9 to 7.2. A header of u16 size, u8 format,
+u8 content says which layout follows; C aligns each field to its size. From v1.9 on each field says itself what it
+is (smu_cmn.h). What a chip does not fill is all ones (amdgpu_top prints 65535 there).
 """
 
 from __future__ import annotations
 
 import struct
 
+from gpusnap.collect.amdgpu_metrics_layouts import ATTRIBUTE_CODES, ATTRIBUTES, LAYOUTS, Layout
 from gpusnap.reading import Reading, measured, null
 
 _HEADER = struct.Struct("<HBB")
-_ALL_ONES = {2: 0xFFFF, 4: 0xFFFFFFFF, 8: 0xFFFFFFFFFFFFFFFF}
+_ALL_ONES = {1: 0xFF, 2: 0xFFFF, 4: 0xFFFFFFFF, 8: 0xFFFFFFFFFFFFFFFF}
 _CODES = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}
-
-Layout = tuple[tuple[str, int, int], ...]  # name, bytes of one, how many
-
-_V1_HEAD: Layout = (
-    ("temperature_edge", 2, 1),
-    ("temperature_hotspot", 2, 1),
-    ("temperature_mem", 2, 1),
-    ("temperature_vr", 2, 3),
-    ("average_gfx_activity", 2, 1),
-    ("average_umc_activity", 2, 1),
-    ("average_mm_activity", 2, 1),
-    ("average_socket_power", 2, 1),
-    ("energy_accumulator", 8, 1),
-    ("system_clock_counter", 8, 1),
-    ("average_clocks", 2, 7),
-    ("current_gfxclk", 2, 1),
-    ("current_socclk", 2, 1),
-    ("current_uclk", 2, 1),
-    ("current_video_clocks", 2, 4),
-    ("throttle_status", 4, 1),
-    ("current_fan_speed", 2, 1),
-    ("pcie_link_width", 2, 1),
-    ("pcie_link_speed", 2, 1),
-    ("padding", 2, 1),
-    ("gfx_activity_acc", 4, 1),
-    ("mem_activity_acc", 4, 1),
-    ("temperature_hbm", 2, 4),
-)
-_V1_2: Layout = (*_V1_HEAD, ("firmware_timestamp", 8, 1))
-_V1_3: Layout = (*_V1_2, ("voltages", 2, 3), ("padding1", 2, 1), ("indep_throttle_status", 8, 1))
-
-
-def _mi300(jpeg: int, residencies: int, naks: int) -> Layout:
-    """v1.4 to v1.6 differ by three insertions."""
-    return (
-        ("temperature_hotspot", 2, 1),
-        ("temperature_mem", 2, 1),
-        ("temperature_vr", 2, 1),
-        ("average_socket_power", 2, 1),
-        ("average_gfx_activity", 2, 1),
-        ("average_umc_activity", 2, 1),
-        ("vcn_activity", 2, 4),
-        ("jpeg_activity", 2, jpeg),
-        ("energy_accumulator", 8, 1),
-        ("system_clock_counter", 8, 1),
-        ("residencies", 4, residencies),
-        ("throttle_status", 4, 1),
-        ("gfxclk_lock_status", 4, 1),
-        ("pcie_link_width", 2, 1),
-        ("pcie_link_speed", 2, 1),
-        ("xgmi", 2, 2),
-        ("activity_acc", 4, 2),
-        ("pcie_counters", 8, 5),
-        ("pcie_naks", 4, naks),
-        ("xgmi_data", 8, 16),
-        ("firmware_timestamp", 8, 1),
-        ("current_gfxclk", 2, 8),
-        ("current_other_clocks", 2, 12),
-        ("current_uclk", 2, 1),
-        ("padding", 2, 1),
-    )
-
-
-_V2_2: Layout = (
-    ("temperatures", 2, 12),
-    ("activity", 2, 2),
-    ("system_clock_counter", 8, 1),
-    ("powers", 2, 12),
-    ("average_clocks", 2, 6),
-    ("current_gfxclk", 2, 1),
-    ("current_socclk", 2, 1),
-    ("current_uclk", 2, 1),
-    ("current_other_clocks", 2, 13),
-    ("throttle_status", 4, 1),
-    ("fan_pwm", 2, 1),
-    ("padding", 2, 3),
-    ("indep_throttle_status", 8, 1),
-)
-
-LAYOUTS: dict[tuple[int, int], Layout] = {
-    (1, 1): _V1_HEAD,
-    (1, 2): _V1_2,
-    (1, 3): _V1_3,
-    (1, 4): _mi300(jpeg=0, residencies=0, naks=0),
-    (1, 5): _mi300(jpeg=32, residencies=0, naks=2),
-    (1, 6): _mi300(jpeg=32, residencies=6, naks=2),
-    # v2.2 to v2.4 begin alike; what they append is not read.
-    (2, 2): _V2_2,
-    (2, 3): _V2_2,
-    (2, 4): _V2_2,
-}
+_SELF_DESCRIBING = (1, 9)
+_MAX_ATTRIBUTES = 1024
 
 # SMU_THROTTLER_*_BIT (pm/swsmu/inc/amdgpu_smu.h): the same on every chip since Linux 5.14.
 THROTTLERS = {
@@ -156,18 +68,19 @@ class GpuMetrics:
         if len(blob) < _HEADER.size:
             return
         size, form, content = _HEADER.unpack_from(blob)
-        layout = LAYOUTS.get((form, content))
-        if size != len(blob) or layout is None:
+        if size != len(blob):
             return
-        offsets, end = offsets_of(layout)
-        if end > size:
+        layout = LAYOUTS.get((form, content, size))
+        if layout is not None:
+            self._fields = _laid_out(blob, layout)
+        elif (form, content) == _SELF_DESCRIBING:
+            fields = _described(blob)
+            if fields is None:
+                return
+            self._fields = fields
+        else:
             return
         self.version = (form, content)
-        for name, width, _ in layout:
-            if name in offsets:
-                value = struct.unpack_from(_CODES[width], blob, offsets[name])[0]
-                if value != _ALL_ONES.get(width):
-                    self._fields[name] = value
 
     def get(self, name: str, scale: float | None = None) -> Reading:
         source = f"gpu_metrics.{name}"
@@ -185,6 +98,45 @@ class GpuMetrics:
         return measured(
             [*names, f"unknown_{unknown:#x}"] if unknown else names, "gpu_metrics.indep_throttle_status"
         )
+
+
+def _laid_out(blob: bytes, layout: Layout) -> dict[str, int]:
+    fields = {}
+    offsets, _ = offsets_of(layout)
+    for name, width, _ in layout:
+        if name in offsets:
+            value = struct.unpack_from(_CODES[width], blob, offsets[name])[0]
+            if value != _ALL_ONES[width]:
+                fields[name] = value
+    return fields
+
+
+def _described(blob: bytes) -> dict[str, int] | None:
+    """v1.9: i32 count, then for each field u64 what it is (unit, type, id, how many) and its values, unpadded."""
+    if len(blob) < 8:
+        return None
+    count = int.from_bytes(blob[4:8], "little", signed=True)
+    if not 0 <= count <= _MAX_ATTRIBUTES:
+        return None
+    fields: dict[str, int] = {}
+    at = 8
+    for _ in range(count):
+        if at + 8 > len(blob):
+            return None
+        what = int.from_bytes(blob[at : at + 8], "little")
+        unit, kind, ident, many = what >> 24, what >> 20 & 0xF, what >> 10 & 0x3FF, what & 0x3FF
+        if kind >= len(ATTRIBUTE_CODES):
+            return None  # its length is not known, so neither is what follows
+        code = struct.Struct("<" + ATTRIBUTE_CODES[kind])
+        end = at + 8 + code.size * many
+        if end > len(blob):
+            return None
+        if ident in ATTRIBUTES and many > 0 and ATTRIBUTES[ident][1] == unit:
+            value = code.unpack_from(blob, at + 8)[0]
+            if value not in (-1, _ALL_ONES[code.size]):
+                fields[ATTRIBUTES[ident][0]] = value
+        at = end
+    return fields
 
 
 def offsets_of(layout: Layout) -> tuple[dict[str, int], int]:
