@@ -11,6 +11,7 @@ from gpusnap.cli.comparing import FORMATS, MATCHES, DiffRequest, compare
 from gpusnap.cli.io import CommandError
 from gpusnap.cli.schema import print_schema
 from gpusnap.cli.snapping import Machine, SnapRequest
+from gpusnap.collect.options import CollectOptions
 
 HELP = """Compare two snapshots: cards, processes, and what nobody explains.
 
@@ -54,6 +55,7 @@ def command(
     json: o.Json = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a difference.")] = False,
     strict_lines: o.StrictLines = False,
+    timeout: o.Timeout = "10s",  # type: ignore[assignment]
     replay: o.Replay = None,
     procfs: o.Procfs = None,
     sysfs: o.Sysfs = None,
@@ -69,7 +71,7 @@ def command(
     request = DiffRequest(
         before,
         after,
-        snap=SnapRequest(machine=Machine(replay, procfs, sysfs), verbose=verbose),
+        snap=SnapRequest(CollectOptions(timeout=timeout), machine=Machine(replay, procfs, sysfs), verbose=verbose),
         min_bytes=min_bytes,
         match=o.one_of("--match", match, MATCHES),
         exit_code=exit_code,

@@ -327,6 +327,18 @@ def test_a_call_that_hangs_costs_the_backend_not_the_run(tmp_path: Path) -> None
     assert document["processes"] is None
 
 
+def test_a_call_that_hangs_costs_a_live_difference_no_longer_than_its_timeout(tmp_path: Path) -> None:
+    card = Card()
+    machine = Scenario(cards=[card])
+    (tmp_path / "before.json").write_text(json.dumps(snap(machine, tmp_path)))
+    card.slow("nvmlDeviceGetTemperature", FOREVER)
+    words = ("diff", str(tmp_path / "before.json"), "live", "--timeout", "500ms", "--json")
+    done = run_gpusnap(*words, machine=machine, folder=tmp_path, timeout=20)
+    assert (done.returncode, done.stderr) == (0, b"")
+    (card_row,) = json.loads(done.stdout)["adapters"]
+    assert card_row["status"] == "disappeared"
+
+
 def test_figures_outside_the_card_are_no_figures(tmp_path: Path) -> None:
     card = Card(total=8 * GIB, used=GIB, reserved=0, processes=[Proc(os.getpid(), 9 * GIB)])
     document = snap(Scenario(cards=[card]), tmp_path)
