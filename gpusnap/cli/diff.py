@@ -67,7 +67,7 @@ def command(
         return
     if before is None:
         raise CommandError("expected two snapshots, or a recording alone")
-    o.one_of("--color", colour, ("auto", "always", "never"))
+    o.colour_word(colour)
     request = DiffRequest(
         before,
         after,

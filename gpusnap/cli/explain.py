@@ -85,6 +85,6 @@ def command(
         sources=sources,
         output_format=o.one_of("--format", output_format or ("json" if json else "text"), FORMATS),
         strict_lines=strict_lines,
-        colour=o.one_of("--color", colour, ("auto", "always", "never")),
+        colour=o.colour_word(colour),
     )
     raise typer.Exit(explain(request))

@@ -154,6 +154,14 @@ Sysfs = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say on stderr what each backend found.")]
 Colour = Annotated[str, typer.Option("--color", metavar="auto|always|never", help="Colour in text for people.")]
+NoColour = Annotated[
+    str,
+    typer.Option("--color", metavar="auto|always|never", help="Taken here as by the others; JSON has no colour."),
+]
+
+
+def colour_word(value: str) -> str:
+    return one_of("--color", value, ("auto", "always", "never"))
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:

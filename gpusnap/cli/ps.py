@@ -87,7 +87,7 @@ def command(
         sort=sort,
         top=top,
     )
-    o.one_of("--color", colour, ("auto", "always", "never"))
+    o.colour_word(colour)
     request = PsRequest(
         SnapRequest(options, machine=Machine(replay, procfs, sysfs), verbose=verbose),
         selection,

@@ -74,8 +74,10 @@ def command(
     replay: o.Replay = None,
     procfs: o.Procfs = None,
     sysfs: o.Sysfs = None,
+    colour: o.NoColour = "auto",
     verbose: o.Verbose = False,
 ) -> None:
+    o.colour_word(colour)
     if context.args:
         raise CommandError(f"unexpected {context.args[0]!r}: a command stands behind `--`")
     options = CollectOptions(

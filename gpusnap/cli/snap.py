@@ -48,8 +48,10 @@ def command(
     replay: o.Replay = None,
     procfs: o.Procfs = None,
     sysfs: o.Sysfs = None,
+    colour: o.NoColour = "auto",
     verbose: o.Verbose = False,
 ) -> None:
+    o.colour_word(colour)
     if schema:
         print_schema("snapshot")
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract import check_contract
 from tests.snapping import run_gpusnap, snap
 from tests.standin import Card, Proc, Scenario
 
@@ -112,6 +113,8 @@ def test_broken_pipe_is_silent_141() -> None:
         ["ps", "--json", "--format", "text"],
         ["ps", "--format", "xml"],
         ["ps", "--color", "red"],
+        ["snap", "--color", "red"],
+        ["record", "r.jsonl", "--color", "red"],
         ["ps", "--from", "/no/such/file.json"],
     ],
     ids=" ".join,
@@ -122,6 +125,14 @@ def test_wrong_usage_is_2_without_a_traceback(words: list[str]) -> None:
     assert done.stdout == b""
     assert done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [("snap",), ("record", "-")])
+def test_color_is_taken_everywhere_and_json_has_none(command: tuple[str, ...]) -> None:
+    done = run_gpusnap(*command, "--color", "always", "--replay", EXAMPLE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\x1b" not in done.stdout
+    check_contract(json.loads(done.stdout))
 
 
 def test_a_broken_driver_is_3_and_still_a_document() -> None:
