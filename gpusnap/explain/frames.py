@@ -20,7 +20,15 @@ MOST_COLUMNS = 1024  # of one card; a plot is narrower than that
 MOST_COLUMNS_TOGETHER = 3072
 MOST_PARTS = 8
 
-LANES = ("load", "bandwidth", "temperature", "power", "ecc")
+_NOT_THERE = "the card is not there"
+# A lane and the figure that says why it has none.
+LANES = {
+    "load": "load.gpu_percent",
+    "bandwidth": "load.memory_bandwidth_percent",
+    "temperature": "temperature.gpu_celsius",
+    "power": "power.draw_watts",
+    "ecc": "ecc.corrected_volatile",
+}
 
 
 class Part(NamedTuple):
@@ -49,6 +57,8 @@ class Stack(NamedTuple):
 
 
 class Column(NamedTuple):
+    """`unknown` says why nothing of the memory was measured; `holes` the same of each lane, or of a part of it."""
+
     start: float
     end: float
     boot: int
@@ -56,6 +66,7 @@ class Column(NamedTuple):
     high: Stack | None
     unknown: str | None
     lanes: dict[str, tuple[float, float]]
+    holes: dict[str, str]
 
 
 class Frames:
@@ -72,10 +83,14 @@ class Frames:
             here.add(card["id"])
             self.rows[card["id"]] = card
             stack = _stack(tick.time, card, by_card.get(card["id"], []))
-            why = None if stack is not None else reason_word(entry_of(document, card), "memory.used_bytes")
-            self._append(card["id"], Column(tick.time, tick.time, tick.boot, stack, stack, why, _lanes(card)))
+            entry = entry_of(document, card)
+            why = None if stack is not None else reason_word(entry, "memory.used_bytes")
+            lanes = _lanes(card)
+            holes = {lane: reason_word(entry, leaf) for lane, leaf in LANES.items() if lane not in lanes}
+            self._append(card["id"], Column(tick.time, tick.time, tick.boot, stack, stack, why, lanes, holes))
         for where in self.cards.keys() - here:
-            self._append(where, Column(tick.time, tick.time, tick.boot, None, None, "the card is not there", {}))
+            holes = dict.fromkeys(LANES, _NOT_THERE)
+            self._append(where, Column(tick.time, tick.time, tick.boot, None, None, _NOT_THERE, {}, holes))
 
     def _append(self, where: str, column: Column) -> None:
         columns = self.cards.setdefault(where, [])
@@ -166,4 +181,5 @@ def _merge(left: Column, right: Column) -> Column:
     for lane, (least, most) in right.lanes.items():
         held = lanes.get(lane, (least, most))
         lanes[lane] = (min(held[0], least), max(held[1], most))
-    return Column(left.start, right.end, left.boot, low, high, left.unknown, lanes)
+    holes = {**right.holes, **left.holes}
+    return Column(left.start, right.end, left.boot, low, high, left.unknown, lanes, holes)

@@ -12,7 +12,7 @@ from gpusnap.explain.frames import LANES
 from gpusnap.render import svg_lanes, svg_stack
 from gpusnap.render.card import title as card_title
 from gpusnap.render.svg_key import key
-from gpusnap.render.svg_marks import hovers, marks
+from gpusnap.render.svg_marks import hovers, marks, missing
 from gpusnap.render.svg_scale import Span, number, text, ticks
 from gpusnap.render.svg_style import STYLE
 from gpusnap.render.units import format_bytes, format_of_total
@@ -110,8 +110,12 @@ def _card(
     shapes += hovers(columns, span, plot, base, usual)
     shapes += _legend(layers, steps, plot, by_category=by_category)
     bottom = base + 20
+
+    def hatched(lane: str, upper: float, lower: float) -> list[str]:
+        return missing(history, columns, lane, span, upper, lower, prefix)
+
     for name in LANES:
-        drawn = svg_lanes.lane(name, columns, span, bottom, breaks, usual)
+        drawn = svg_lanes.lane(name, columns, span, bottom, breaks, usual, hatched)
         if drawn:
             shapes += drawn
             bottom += svg_lanes.HEIGHT + svg_lanes.GAP

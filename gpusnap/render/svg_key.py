@@ -64,5 +64,8 @@ def _row(entries: Sequence[tuple[str, str]], top: float, left: float) -> list[st
 def _has_unknown(history: History, cards: Sequence[str]) -> bool:
     frames = history.frames
     return frames is not None and any(
-        column.unknown is not None for where in cards for column in frames.cards.get(where, ())
+        column.unknown is not None or column.holes.keys() & drawn
+        for columns in (frames.cards.get(where, ()) for where in cards)
+        for drawn in [{lane for column in columns for lane in column.lanes}]
+        for column in columns
     )

@@ -30,8 +30,9 @@ def lane(
     top: float,
     breaks: Callable[[float, float], bool],
     usual: float,
+    hatched: Callable[[str, float, float], list[str]],
 ) -> list[str]:
-    """Nothing where it was never measured; a hole wherever it was not."""
+    """Nothing where it was never measured; a hole wherever it was not, `hatched` (lane, top, base) over it."""
     known = [column.lanes[name] for column in columns if name in column.lanes]
     if not known:
         return []
@@ -52,6 +53,7 @@ def lane(
     )
     shapes += [f'<path class="under" d="{_under(run, name, span, y, usual, base)}"/>' for run in runs]
     shapes += [f'<path class="band" d="{_band(run, name, span, y, usual)}"/>' for run in runs]
+    shapes += hatched(name, top, base)
     shapes.append(
         f'<text class="axis" x="{number(span.left - 6)}" y="{number(top + 9)}" '
         f'text-anchor="end">{ceiling:g} {unit}</text>'

@@ -32,16 +32,7 @@ def marks(
     base: float,
     prefix: str,
 ) -> list[str]:
-    shapes = []
-    for gap in history.timeline.gaps():
-        said = (
-            f"gap of {format_duration(gap.seconds)} from {minute(gap.start)} to "
-            f"{clock(gap.end, gap.start)}: {gap.reason}"
-        )
-        shapes.append(_band("gap", gap.start, gap.end, said, span, plot, base, prefix))
-    for start, end, reason in _unknown(columns):
-        said = f"not measured from {minute(start)} to {clock(end, start)}: {reason}"
-        shapes.append(_band("unknown", start, end, said, span, plot, base, prefix))
+    shapes = missing(history, columns, None, span, plot, base, prefix)
     for reboot in history.timeline.reboots:
         shapes.append(
             _line("reboot", reboot.end, f"reboot, first sample at {minute(reboot.end)}", span, plot, base)
@@ -60,18 +51,42 @@ def marks(
     return shapes
 
 
-def _unknown(columns: Sequence[Column]) -> list[tuple[float, float, str]]:
+def missing(
+    history: History,
+    columns: Sequence[Column],
+    lane: str | None,
+    span: Span,
+    top: float,
+    base: float,
+    prefix: str,
+) -> list[str]:
+    """Gaps, and samples without the figure of a lane (None: of the memory), hatched with the reason."""
+    shapes = []
+    for gap in history.timeline.gaps():
+        said = (
+            f"gap of {format_duration(gap.seconds)} from {minute(gap.start)} to "
+            f"{clock(gap.end, gap.start)}: {gap.reason}"
+        )
+        shapes.append(_band("gap", gap.start, gap.end, said, span, top, base, prefix))
+    for start, end, reason in _unknown(columns, lane):
+        said = f"not measured from {minute(start)} to {clock(end, start)}: {reason}"
+        shapes.append(_band("unknown", start, end, said, span, top, base, prefix))
+    return shapes
+
+
+def _unknown(columns: Sequence[Column], lane: str | None) -> list[tuple[float, float, str]]:
     """Stretches without a figure, up to the next sample that has one."""
     found: list[tuple[float, float, str]] = []
     for place, column in enumerate(columns):
-        if column.unknown is None:
+        why = column.unknown if lane is None else column.holes.get(lane)
+        if why is None:
             continue
         following = columns[place + 1] if place + 1 < len(columns) else None
         end = following.start if following is not None and following.boot == column.boot else column.end
-        if found and found[-1][2] == column.unknown and found[-1][1] >= column.start:
-            found[-1] = (found[-1][0], end, column.unknown)
+        if found and found[-1][2] == why and found[-1][1] >= column.start:
+            found[-1] = (found[-1][0], end, why)
         else:
-            found.append((column.start, end, column.unknown))
+            found.append((column.start, end, why))
     return found
 
 

@@ -60,15 +60,21 @@ def test_the_step_leak_is_drawn_where_it_was_measured(page: Page, tmp_path: Path
     (frame,) = boxes(page, ".card > .frame")
     span = 480 * 60  # seconds from the first sample to one interval after the last
     # The gap: from the sample at minute 370 to that at 385.
-    (gap,) = boxes(page, "g.card .gap")
+    (gap,) = boxes(page, "g.card > .gap")
     assert gap["x"] - frame["x"] == pytest.approx(370 * 60 / span * frame["w"], abs=1.5)
     assert gap["w"] == pytest.approx(15 * 60 / span * frame["w"], abs=1.5)
     assert gap["h"] == pytest.approx(frame["h"], abs=1)
     assert "gap of 15 min 00 s from 2026-11-30 04:10Z to 04:25Z: the machine slept" in gap["said"]
     # Two stretches that were not measured: minutes 101-102 and 250.
-    unknown = boxes(page, "g.card .unknown")
+    unknown = boxes(page, "g.card > .unknown")
     assert [round((box["x"] - frame["x"]) / frame["w"] * span / 60) for box in unknown] == [101, 250]
     assert all("NVML_ERROR_IN_USE" in box["said"] for box in unknown)
+    # The lanes below have the same gap, as high as they are.
+    below, lanes = boxes(page, "g.lane .gap"), boxes(page, "g.lane .frame")
+    assert len(below) == len(lanes) >= 1
+    for hatched, lane in zip(below, lanes, strict=True):
+        assert (hatched["x"], hatched["w"], hatched["said"]) == (gap["x"], gap["w"], gap["said"])
+        assert (hatched["y"], hatched["h"]) == pytest.approx((lane["y"], lane["h"]), abs=1)
     # No area is drawn over the gap: ollama's last area before it ends there, the next begins after it.
     areas = [box for box in boxes(page, "path.part") if box["part"] == "ollama 882"]
     assert len(areas) == 4, "runs between two unknown stretches and a gap"
