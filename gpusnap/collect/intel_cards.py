@@ -14,6 +14,7 @@ from gpusnap.collect.harvest import AdapterFacts, Harvest, backend_row
 from gpusnap.collect.intel_pmu import Pmu
 from gpusnap.collect.out_of_range import warn_out_of_range
 from gpusnap.collect.pci_names import NameTables
+from gpusnap.collect.xe_pmu import XePmu
 from gpusnap.reading import Reading, computed, inferred, null
 
 if TYPE_CHECKING:
@@ -30,13 +31,17 @@ class IntelCards:
         self._identity: dict[str, dict[str, object]] = {}
         self._energy = intel_card.EnergyRate()
         self._pmus: dict[str, Pmu] = {}
+        self._xe_pmus: dict[str, XePmu] = {}
 
-    def read(self, cards: list[tuple[str, str]]) -> Harvest:
-        """`cards`: the PCI address and the driver of each."""
+    def read(self, cards: list[tuple[str, str]], *, priming: bool = False) -> Harvest:
+        """`cards`: the PCI address and the driver of each. `priming`: this sample begins a window."""
         kernel = self._host.uname().get("kernel")
         harvest = Harvest(backend_row("intel", driver_version=kernel))
         for address, driver in cards:
             facts = self._card(address, driver)
+            if driver == "xe":
+                awake = facts.identity["power_state"] == "active"
+                facts.figures.update(self._xe_load(address, priming=priming, awake=awake))
             facts.identity["driver_version"] = kernel
             warn_out_of_range(facts, harvest, str(facts.identity["id"]))
             harvest.adapters.append(facts)
@@ -74,13 +79,25 @@ class IntelCards:
         return facts
 
     def _load(self, address: str, driver: str, *, integrated: bool) -> dict[str, Reading]:
-        """Only what the PMU says; the sum over processes is the `drm` backend's."""
+        """Only what i915's PMU says; the sum over processes is the `drm` backend's."""
         if driver != "i915":
             return {}
         if address not in self._pmus:
             self._pmus[address] = Pmu(self._host, address, integrated=integrated)
         pmu = self._pmus[address]
         return pmu.load() if pmu.is_open else {}
+
+    def _xe_load(self, address: str, *, priming: bool, awake: bool) -> dict[str, Reading]:
+        """Counted between the two samples of a window only: xe's open counters keep the card awake."""
+        counted = self._xe_pmus.pop(address, None)
+        if priming and awake:
+            path = f"bus/pci/devices/{address}"
+            self._xe_pmus[address] = XePmu(self._host, address, path, self._node(path))
+        if counted is None:
+            return {}
+        load = counted.load() if counted.is_open and not priming else {}
+        counted.close()
+        return load
 
     def _memory(
         self, address: str, driver: str, path: str, blocked: Reading | None, *, integrated: bool

@@ -26,9 +26,12 @@ class IntelBackend:
 
     def prime(self) -> None:
         """Energy and the performance counters need two samples."""
-        self.read()
+        self._read(priming=True)
 
     def read(self) -> Harvest:
+        return self._read(priming=False)
+
+    def _read(self, *, priming: bool) -> Harvest:
         found, denied = self._bound()
         if not found and denied is not None:
             return Harvest(backend_row(self.name, "denied", detail=denied))
@@ -39,7 +42,7 @@ class IntelBackend:
             from gpusnap.collect.intel_cards import IntelCards
 
             self._cards = IntelCards(self._host)
-        return self._cards.read(found)
+        return self._cards.read(found, priming=priming)
 
     def _bound(self) -> tuple[list[tuple[str, str]], str | None]:
         """((address, driver) of every card, why a driver's folder could not be read)."""
