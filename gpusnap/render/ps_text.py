@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpusnap.model import Group, Process, Snapshot
 
 MISSING = "-"
+PROGRAM_WIDTH = 16  # a program's name is what people look for: the role after it gives way first
 _STATES = {"zombie": "Z", "disk-sleep": "D", "stopped": "T", "dead": "X", "running": "R", "sleeping": "S"}
 _NOTABLE = frozenset({"zombie", "disk-sleep", "stopped", "dead"})
 
@@ -65,6 +66,7 @@ def ps_lines(document: Snapshot, rows: list[Process], layout: Layout) -> list[st
             "".join(column.align for column in columns),
             width=layout.width,
             flex=program,
+            least=PROGRAM_WIDTH,
             indent="  ",
         ),
     ]

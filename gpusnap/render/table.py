@@ -53,16 +53,20 @@ def render_table(
     *,
     width: int | None = None,
     flex: int | None = None,
+    least: int = MIN_FLEX_WIDTH,
     indent: str = "",
 ) -> list[str]:
-    """Lines of a table; `align` has one of `lrc` a column, `flex` is the column that is cut first."""
+    """Lines of a table; `align` has one of `lrc` a column, `flex` is the column that is cut first, down to `least`.
+
+    What still overflows is cut at the end of the line.
+    """
     if not rows:
         return []
     from tabulate import tabulate
 
     cells: list[list[str]] = [[one_line(cell) for cell in row] for row in (header, *rows)]
     if width is not None and flex is not None:
-        _shrink(cells, flex, width - len(indent))
+        _shrink(cells, flex, width - len(indent), least)
     # The header goes in as a row: tabulate pads its own headers by two columns that nobody asked for.
     text = tabulate(
         cells,
@@ -107,12 +111,12 @@ def one_line(cell: str) -> str:
     return clean(cell, MAX_LINE)
 
 
-def _shrink(cells: list[list[str]], flex: int, width: int) -> None:
-    """Cut the flexible column as far as the table overflows, but not below a few characters."""
+def _shrink(cells: list[list[str]], flex: int, width: int, least: int) -> None:
+    """Cut the flexible column as far as the table overflows, but not below `least` characters."""
     widths = [max(display_width(row[column]) for row in cells) for column in range(len(cells[0]))]
     overflow = sum(widths) + SEPARATOR_WIDTH * (len(widths) - 1) - width
     if overflow <= 0:
         return
-    room = max(MIN_FLEX_WIDTH, widths[flex] - overflow)
+    room = max(least, widths[flex] - overflow)
     for row in cells:
         row[flex] = truncate(row[flex], room)

@@ -89,6 +89,13 @@ def test_bytes_are_plain() -> None:
     assert rows_of(ps("--replay", EXAMPLE, "--bytes"))[0][3] == "14817427456"
 
 
+def test_in_a_usual_terminal_the_role_gives_way_before_the_programs_name() -> None:
+    row = next(line for line in ps("--replay", EXAMPLE, env={"COLUMNS": "80"}).splitlines() if " 4711 " in line)
+    assert "  llama-server  Qwen3 14B Q4_K_M" in row
+    assert len(row) == 80
+    assert row.endswith("…")
+
+
 def test_lines_are_cut_to_the_terminal_never_wrapped() -> None:
     text = ps("--replay", EXAMPLE, "--wide", env={"COLUMNS": "60"})
     table = [line for line in text.splitlines() if "alice" in line]

@@ -34,6 +34,13 @@ def test_the_flexible_column_gives_way_first_and_nothing_wraps() -> None:
     assert all(len(line) <= 40 for line in lines)
 
 
+def test_the_flexible_column_keeps_its_least_width_and_the_last_one_is_cut() -> None:
+    lines = render_table(
+        ["PROGRAM", "ROLE"], [["llama-server", "Qwen3 14B Q4_K_M"]], "ll", width=20, flex=0, least=12
+    )
+    assert lines == ["PROGRAM       ROLE", "llama-server  Qwen3…"]
+
+
 def test_a_terminal_too_narrow_for_the_rest_cuts_the_line() -> None:
     lines = render_table(
         ["PID", "PROGRAM", "VRAM"], [["4711", "日本語日本語", "9.0 GiB"]], "rlr", width=15, flex=1
