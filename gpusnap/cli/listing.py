@@ -134,16 +134,16 @@ def _show_json(document: Snapshot, rows: list[Process], groups: list[Group] | No
 
 
 def _named(document: Snapshot, words: tuple[str, ...]) -> list[str] | None:
-    from gpusnap.collect.adapter_filter import names_adapter
+    from gpusnap.collect.adapter_filter import named_by
     from gpusnap.explain.rows import model_name
 
     if not words:
         return None
-    found: list[str] = []
+    found: set[object] = set()
     for word in words:
-        named = [row["id"] for row in document["adapters"] if names_adapter(word, row)]
+        named = named_by(word, document["adapters"])
         if not named:
             known = ", ".join(f"{row['index']}: {model_name(row)}" for row in document["adapters"]) or "none"
             raise CommandError(f"no adapter is named {word!r} (adapters here: {known})")
-        found += named
-    return found
+        found |= named
+    return [row["id"] for row in document["adapters"] if row["id"] in found]

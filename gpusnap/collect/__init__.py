@@ -82,6 +82,7 @@ class Collector:
         merged = _known_adapters(harvests)
         _rename(warnings, names, merged)
         adapters = keep_adapters(merged, options.adapters, must_exist=not self._sampled)
+        warnings = _without_those_of(merged, adapters, warnings)
         self._sampled = True
         provenance = ProvenanceTable()
         found = merge_processes(harvests)
@@ -220,6 +221,14 @@ def _rename(
     for note in warnings:
         if note["adapter"] is not None:
             note["adapter"] = final.get(note["adapter"], note["adapter"])
+
+
+def _without_those_of(
+    merged: list[AdapterFacts], kept: list[AdapterFacts], warnings: list[Warning_]
+) -> list[Warning_]:
+    """What is told of an adapter that `--adapter` leaves out says nothing about this document."""
+    left_out = {facts.identity["id"] for facts in merged} - {facts.identity["id"] for facts in kept}
+    return [note for note in warnings if note["adapter"] not in left_out]
 
 
 def _known_adapters(harvests: list[Harvest]) -> list[AdapterFacts]:

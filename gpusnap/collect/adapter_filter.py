@@ -37,21 +37,27 @@ def names_adapter(word: str, row: Mapping[str, object]) -> bool:
     return bool(model) and all(part in model for part in text.split())
 
 
+def named_by(word: str, rows: Sequence[Mapping[str, object]]) -> set[object]:
+    """The ids of the adapters that `word` names. A card's partitions come with it: its processes stand on them."""
+    cards = {row.get("id") for row in rows if names_adapter(word, row)}
+    return cards | {row.get("id") for row in rows if row.get("parent") in cards}
+
+
 def keep_adapters(
     adapters: list[AdapterFacts], words: Sequence[str], *, must_exist: bool = True
 ) -> list[AdapterFacts]:
     """Those that some word names, all without words; NoSuchAdapter when a word that `must_exist` names none."""
     if not words:
         return adapters
-    plain = [(facts, _plain(facts.identity)) for facts in adapters]
-    for word in words if must_exist else ():
-        if not any(names_adapter(word, row) for _, row in plain):
-            known = (
-                ", ".join(f"{row.get('index')}: {row.get('model') or 'model unknown'}" for _, row in plain)
-                or "none"
-            )
-            raise NoSuchAdapter(f"no adapter is named {word!r} (adapters here: {known})")
-    return [facts for facts, row in plain if any(names_adapter(word, row) for word in words)]
+    plain = [_plain(facts.identity) for facts in adapters]
+    kept: set[object] = set()
+    for word in words:
+        named = named_by(word, plain)
+        if must_exist and not named:
+            known = ", ".join(f"{row.get('index')}: {row.get('model') or 'model unknown'}" for row in plain)
+            raise NoSuchAdapter(f"no adapter is named {word!r} (adapters here: {known or 'none'})")
+        kept |= named
+    return [facts for facts in adapters if facts.identity.get("id") in kept]
 
 
 def _plain(identity: Mapping[str, object]) -> dict[str, object]:

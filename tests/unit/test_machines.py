@@ -42,3 +42,24 @@ def test_machine_keeps_the_contract(machine: Path, window: float) -> None:
     options.window = window
     options.holders = True
     check_contract(json.loads(dumps(collect(CapturedHost(machine), options))))
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda folder: folder.name)
+def test_an_adapter_asked_for_alone_has_the_row_that_it_has_among_all(machine: Path) -> None:
+    """A card comes with its partitions: without them its account would leave out what stands on them."""
+    options = options_of(machine)
+    everything = json.loads(dumps(collect(CapturedHost(machine), options)))
+    for card in everything["adapters"]:
+        options.adapters = (card["id"],)
+        document = json.loads(dumps(collect(CapturedHost(machine), options)))
+        check_contract(document, shape=False)
+        family = [row for row in everything["adapters"] if card["id"] in (row["id"], row["parent"])]
+        assert [_without_sources(row) for row in document["adapters"]] == [_without_sources(r) for r in family]
+        mine = {row["id"] for row in family}
+        pids = [row["pid"] for row in everything["processes"] or () if row["adapter"] in mine]
+        assert [row["pid"] for row in document["processes"] or ()] == pids
+        assert {note["adapter"] for note in document["warnings"]} <= mine | {None}
+
+
+def _without_sources(row: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in row.items() if key != "provenance"}
