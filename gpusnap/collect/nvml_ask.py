@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.host import NvmlError
 from gpusnap.reading import Reading, measured, null
+from gpusnap.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ def source_of(function: str) -> str:
 
 
 def ask(nvml: Nvml, function: str, *args: object, convert: Callable[[object], object] | None = None) -> Reading:
-    """One call as a reading; `convert` turns NVML's units into the document's."""
+    """One call as a reading; `convert` turns NVML's units into the document's, ValueError where it can't."""
     try:
         answer = nvml.call(function, *args)
     except NvmlError as error:
@@ -57,7 +58,12 @@ def ask(nvml: Nvml, function: str, *args: object, convert: Callable[[object], ob
         return null("unknown-format", "not UTF-8")
     if answer is None:
         return null("not-supported", "NVML_VALUE_NOT_AVAILABLE")
-    return measured(answer if convert is None else convert(answer), source_of(function))
+    source = source_of(function)
+    try:
+        value = answer if convert is None else convert(answer)
+    except ValueError:
+        return null("unknown-format", source)
+    return measured(clean(value) if isinstance(value, str) else value, source)
 
 
 class Remembering:

@@ -268,7 +268,7 @@ class Scenario:
     """A machine: its driver and its cards."""
 
     cards: list[Card] = field(default_factory=list)
-    driver: str = "575.57.08"
+    driver: str | bytes = "575.57.08"
     nvml: str = "12.575.57.08"
     cuda: int = 12_090
     process_layout: str | None = None

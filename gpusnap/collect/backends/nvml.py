@@ -18,6 +18,7 @@ from gpusnap.collect.nvml_processes import Listed, ProcessList, list_processes, 
 from gpusnap.collect.nvml_silent import asleep_card, lost_card
 from gpusnap.host import NvmlError, NvmlUnavailable
 from gpusnap.reading import Reading, measured, null
+from gpusnap.text import clean
 
 if TYPE_CHECKING:
     from gpusnap.collect.options import CollectOptions
@@ -72,7 +73,7 @@ class NvmlBackend:
         except NvmlUnavailable as missing:
             return Harvest(self._unavailable(missing))
         try:
-            self._driver = self._driver or str(nvml.call("nvmlSystemGetDriverVersion"))
+            self._driver = self._driver or self._driver_version(nvml)
             count = cast("int", nvml.call("nvmlDeviceGetCount"))
         except NvmlError as error:
             status = "denied" if error.code == 4 else "timeout" if error.code == 10 else "failed"
@@ -82,6 +83,12 @@ class NvmlBackend:
             self._forget()
             return Harvest(row)
         return self._read_cards(nvml, count)
+
+    def _driver_version(self, nvml: Nvml) -> str | None:
+        try:
+            return clean(str(nvml.call("nvmlSystemGetDriverVersion")))
+        except UnicodeDecodeError:
+            return driver_version(self._host)
 
     def _notice_new_module(self) -> None:
         """A kernel module that was loaded anew has another folder: what NVML gave before is of the old one."""
@@ -371,10 +378,14 @@ def _in_order(adapters: list[AdapterFacts]) -> list[AdapterFacts]:
 
 
 def _bus_id(answer: object) -> object:
-    """`00000000:3B:00.0` -> `0000:3b:00.0`; a domain past 16 bits keeps its digits."""
+    """`00000000:3B:00.0` -> `0000:3b:00.0`; a domain past 16 bits keeps its digits. ValueError for anything else."""
     text = str(cast("dict[str, object]", answer)["busId"]).lower()
-    domain, _, rest = text.partition(":")
-    return f"{int(domain, 16):04x}:{rest}"
+    domain, bus, slot = text.split(":")
+    device, function = slot.split(".")
+    if any(len(part) != length for part, length in ((bus, 2), (device, 2), (function, 1))):
+        raise ValueError(text)
+    numbers = [int(part, 16) for part in (domain, bus, device, function)]
+    return "{:04x}:{:02x}:{:02x}.{:x}".format(*numbers)
 
 
 def _out_of_range(facts: AdapterFacts, what: str, raw: object) -> Warning_:
