@@ -31,6 +31,8 @@ _LISTS = (
     ("graphics", "nvmlDeviceGetGraphicsRunningProcesses"),
     ("mps", "nvmlDeviceGetMPSComputeRunningProcesses"),
 )
+# Where neither answers, an empty list of MPS clients says nothing of the card.
+_MAIN_LISTS = {"compute", "graphics"}
 
 
 class Listed(NamedTuple):
@@ -84,7 +86,9 @@ def list_processes(
                     known[key] = listed
             before = rows.get(listed.pid)
             rows[listed.pid] = listed if before is None else _joined(before, listed)
-    return ProcessList(rows, _verdict(failures, answered))
+    return ProcessList(
+        rows, "partial" if rows and failures.keys() >= _MAIN_LISTS else _verdict(failures, answered)
+    )
 
 
 def listed_pids(nvml: Nvml, device: str) -> list[int]:
@@ -155,7 +159,7 @@ def _joined(one: Listed, other: Listed) -> Listed:
 
 def _verdict(failures: dict[str, NvmlError], answered: int) -> str | Reading:
     """A list that the device does not have takes nothing from the others."""
-    if "compute" in failures and "graphics" in failures:
+    if failures.keys() >= _MAIN_LISTS:
         return reason(failures["compute"])
     if answered == 0:
         return reason(next(iter(failures.values())))

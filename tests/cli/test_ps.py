@@ -158,6 +158,9 @@ def test_a_card_is_shown_with_its_partitions_and_what_stands_on_them() -> None:
     machine = str(ROOT / "tests/machines/nvidia-a100-mig")
     for word in ("0", "GPU-a100"):
         text = ps("--replay", machine, "--adapter", word)
-        assert [row[1] for row in map(str.split, text.splitlines()) if row[:1] in (["m0"], ["m1"])] == ["5001", "5002"]
+        assert [row[1] for row in map(str.split, text.splitlines()) if row[:1] in (["m0"], ["m1"])] == [
+            "5001",
+            "5002",
+        ]
         rows = json.loads(ps("--replay", machine, "--adapter", word, "--json"))["processes"]
         assert [row["pid"] for row in rows] == [5001, 5002]

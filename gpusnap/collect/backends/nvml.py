@@ -29,6 +29,8 @@ _PID_MAX = 4_194_304
 _FRESH_US = 1_000_000
 _NOT_SEEN = -1
 _FEW = 256
+# Garbage beyond these, and counting up to it would take for ever (the most partitions of a card are 7 today).
+_MOST_CARDS, _MOST_PARTITIONS = 1024, 64
 # Made once, not for each row of each sample.
 _TYPES = {kind: measured(kind, "nvml") for kind in ("compute", "graphics", "both", "mps")}
 _UNIFIED = null("unified-memory")
@@ -58,7 +60,7 @@ class NvmlBackend:
             return []
         try:
             nvml = self._host.nvml()
-            cards = range(cast("int", nvml.call("nvmlDeviceGetCount")))
+            cards = range(min(cast("int", nvml.call("nvmlDeviceGetCount")), _MOST_CARDS))
         except (NvmlUnavailable, NvmlError):
             return []
         return [pid for card in cards for pid in listed_pids(nvml, str(card))]
@@ -82,6 +84,11 @@ class NvmlBackend:
             )
             self._forget()
             return Harvest(row)
+        if not 0 <= count <= _MOST_CARDS:
+            detail = f"nvmlDeviceGetCount says {count} cards"
+            return Harvest(
+                backend_row(self.name, "failed", version=nvml.version, driver_version=self._driver, detail=detail)
+            )
         return self._read_cards(nvml, count)
 
     def _driver_version(self, nvml: Nvml) -> str | None:
@@ -254,6 +261,8 @@ class NvmlBackend:
                 **_shares_of(shares, row.pid),
             }
             harvest.processes.append(process)
+        if partitions:
+            _believe_rows_of_partitions(harvest)
 
     def _list(self, nvml: Nvml, device: str, facts: AdapterFacts, harvest: Harvest) -> ProcessList:
         total = facts.figures["memory.total_bytes"].value
@@ -298,7 +307,7 @@ class NvmlBackend:
         if not isinstance(mode.value, list) or mode.value[0] != 1:
             return found
         slots = ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", device)
-        for slot in range(cast("int", slots.value) if slots.value is not None else 0):
+        for slot in range(min(cast("int", slots.value), _MOST_PARTITIONS) if slots.value is not None else 0):
             partition = f"{device}/{slot}"
             uuid = ask(nvml, "nvmlDeviceGetUUID", partition)
             if uuid.provenance.startswith(("null:not-exposed", "null:failed")):
@@ -366,6 +375,14 @@ class NvmlBackend:
         return harvest
 
 
+def _believe_rows_of_partitions(harvest: Harvest) -> None:
+    """Where a partition's own list failed, the rows that its card's list has of it are one of two lists."""
+    named = {process.adapter_key for process in harvest.processes}
+    for facts in harvest.adapters:
+        if facts.key in named and not isinstance(facts.processes_listed, str):
+            facts.processes_listed = "partial"
+
+
 def _in_order(adapters: list[AdapterFacts]) -> list[AdapterFacts]:
     """Cards by NVML's index, each followed by its partitions."""
     cards = [facts for facts in adapters if facts.identity.get("parent") is None]
@@ -378,7 +395,7 @@ def _in_order(adapters: list[AdapterFacts]) -> list[AdapterFacts]:
 
 
 def _bus_id(answer: object) -> object:
-    """`00000000:3B:00.0` -> `0000:3b:00.0`; a domain past 16 bits keeps its digits. ValueError for anything else."""
+    """`00000000:3B:00.0` -> `0000:3b:00.0`; a domain past 16 bits keeps its digits. ValueError else."""
     text = str(cast("dict[str, object]", answer)["busId"]).lower()
     domain, bus, slot = text.split(":")
     device, function = slot.split(".")

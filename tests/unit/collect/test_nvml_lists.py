@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from gpusnap.captured import CapturedHost
+from gpusnap.codec import dumps
+from gpusnap.collect import collect
+from gpusnap.collect.options import CollectOptions
 from tests.cli.recorder import record, samples
-from tests.standin import Card, Proc, Scenario
+from tests.contract import check_contract
+from tests.standin import Card, Partition, Proc, Scenario
 from tests.standin.snaps import snaps
 
 MIB = 1 << 20
+MIG = Path(__file__).parents[2] / "machines/nvidia-a100-mig"
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 500])
@@ -55,3 +63,42 @@ def test_what_a_card_does_not_have_is_asked_once_in_a_recording_and_its_figures_
         sources = doc["provenance"][doc["adapters"][0]["provenance"]]
         assert sources["power.draw_watts"] == "null:not-supported NVML_ERROR_NOT_SUPPORTED"
         assert sources["pcie.max_width"] == "measured:nvml.MaxPcieLinkWidth"
+
+
+def test_rows_of_the_one_list_that_answers_make_the_list_partial(tmp_path: Path) -> None:
+    """A list is not called unavailable beside rows of it, which the account would leave out."""
+    rows = [Proc(4_000_001, 3 * MIB, kind="mps")]
+    card = Card(used=10 * MIB, processes=rows)
+    for name in ("Compute", "Graphics"):
+        card.fail(f"nvmlDeviceGet{name}RunningProcesses_v3", 999)
+    (document,) = snaps(tmp_path, [Scenario([card])])
+    check_contract(document)
+    (row,) = document["adapters"]
+    assert [(found["pid"], found["vram_bytes"]) for found in document["processes"]] == [(4_000_001, 3 * MIB)]
+    assert (row["processes_listed"], row["accounting"]["attributed_bytes"]) == ("partial", 3 * MIB)
+
+
+def test_rows_that_the_cards_list_has_of_a_partition_make_its_own_failed_list_partial(tmp_path: Path) -> None:
+    part = Partition(uuid="MIG-one", gpu_instance=7, used=5 * MIB)
+    for name in ("Compute", "Graphics", "MPSCompute"):
+        part.fail(f"nvmlDeviceGet{name}RunningProcesses_v3", 4)
+    rows = [Proc(4_000_001, 3 * MIB, gpu_instance=7, compute_instance=0)]
+    (document,) = snaps(tmp_path, [Scenario([Card(partitions={0: part}, processes=rows)])])
+    check_contract(document)
+    _, row = document["adapters"]
+    assert [(found["adapter"], found["vram_bytes"]) for found in document["processes"]] == [("MIG-one", 3 * MIB)]
+    assert (row["processes_listed"], row["accounting"]["unattributed_bytes"]) == ("partial", 2 * MIB)
+
+
+@pytest.mark.parametrize("count", [-1, 2**31, 2**32 - 1])
+def test_a_number_of_cards_or_partitions_that_cannot_be_is_not_counted_up_to(tmp_path: Path, count: int) -> None:
+    answers = json.loads((MIG / "nvml.json").read_bytes())
+    shutil.copytree(MIG, tmp_path / "machine")
+    for call, cards in (("nvmlDeviceGetMaxMigDeviceCount 0", 1), ("nvmlDeviceGetCount", 0)):
+        answers["calls"][call] = count
+        (tmp_path / "machine/nvml.json").write_text(json.dumps(answers))
+        document = json.loads(dumps(collect(CapturedHost(tmp_path / "machine"), CollectOptions(timeout=5))))
+        check_contract(document)
+        row = next(row for row in document["backends"] if row["name"] == "nvml")
+        assert row["status"] == ("ok" if cards else "failed")
+        assert len([found for found in document["adapters"] if found["uuid"] is not None]) >= cards

@@ -1,4 +1,4 @@
-"""Texts that the NVIDIA driver answers are others' bytes as any: none drives a terminal, none costs more than itself."""
+"""Texts of the NVIDIA driver are others' bytes as any: none drives a terminal, none costs more than itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def test_a_driver_version_that_is_not_utf8_costs_the_version_only(tmp_path: Path
     assert document["provenance"][row["provenance"]]["driver_version"] == "null:not-exposed"
 
 
-@pytest.mark.parametrize("address", ["", "not an address", "zzzz:01:00.0", "0000:\x1b[m:00.0", "0000:01:00:0", "1"])
+@pytest.mark.parametrize(
+    "address", ["", "not an address", "zzzz:01:00.0", "0000:\x1b[m:00.0", "0000:01:00:0", "1"]
+)
 def test_an_address_that_is_none_costs_the_address_only(tmp_path: Path, address: str) -> None:
     answers = json.loads((MACHINE / "nvml.json").read_bytes())
     answers["calls"]["nvmlDeviceGetPciInfo_v3 0"] = {"busId": address}
