@@ -45,6 +45,8 @@ LOAD_LEAVES = ("gpu_percent", *(f"engines_percent.{engine}" for engine in ENGINE
 _AMDGPU_ENGINES = ("gfx", "compute", "dma", "dec", "enc")
 # The two clock reads around a counter are not one: a busy engine may read as a little more than all of it.
 _JITTER_PERCENT = 5.0
+# Three centuries of nanoseconds: a counter of all ones, or one that went below 0.
+_NO_COUNTER = 2**63
 NO_SUCH_ENGINE = "null:not-exposed no such engine"
 _NO_ENGINE = null("not-exposed", "no such engine in fdinfo")
 
@@ -58,11 +60,11 @@ class Sample:
         self.taken = taken
         self.engines: dict[str, int] = _larger(info.engines, before.engines if before is not None else {})
         self.cycles: dict[str, int] = _larger(info.cycles, before.cycles if before is not None else {})
-        self.total_cycles = info.total_cycles
+        self.total_cycles = _larger(info.total_cycles, {})
 
 
 def _larger(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
-    return {name: max(count, before.get(name, 0)) for name, count in now.items()}
+    return {name: max(count, before.get(name, 0)) for name, count in now.items() if count < _NO_COUNTER}
 
 
 class EngineRates:
@@ -109,17 +111,29 @@ def _busy(name: str, info: FdInfo, before: Sample | None, now: Sample) -> Readin
     if before is None or now.taken <= before.taken:
         return null("needs-two-samples")
     capacity = max(1, info.capacities.get(name, 1))
-    if name in now.cycles and name in now.total_cycles:
-        spent = now.cycles[name] - before.cycles.get(name, 0)
-        whole: float = now.total_cycles[name] - before.total_cycles.get(name, 0)
-        source = f"fdinfo.drm-cycles-{name}"
+    whole: float | None = (now.taken - before.taken) * 1e9
+    if name in info.cycles and name in info.total_cycles:
+        source, raw = f"fdinfo.drm-cycles-{name}", max(info.cycles[name], info.total_cycles[name])
+        spent = _spent(name, before.cycles, now.cycles)
+        whole = _spent(name, before.total_cycles, now.total_cycles)
     else:
-        spent = now.engines.get(name, 0) - before.engines.get(name, 0)
-        whole = (now.taken - before.taken) * 1e9
-        source = f"fdinfo.drm-engine-{name}"
+        source, raw = f"fdinfo.drm-engine-{name}", info.engines.get(name, 0)
+        spent = _spent(name, before.engines, now.engines, omits_idle=info.driver == "amdgpu")
+    if raw >= _NO_COUNTER:
+        return null("out-of-range", f"{source} says {raw}")
+    if spent is None or whole is None:
+        return null("needs-two-samples")
     if whole <= 0:
         return null("failed", f"{source}: its total did not move")
     return share(100 * spent / whole / capacity, source)
+
+
+def _spent(name: str, before: dict[str, int], now: dict[str, int], *, omits_idle: bool = False) -> int | None:
+    """None where a sample lacks the counter; a driver that `omits_idle` leaves it out as long as it is 0."""
+    first, second = before.get(name), now.get(name)
+    if omits_idle and first is None:
+        return 0 if second is None else second
+    return None if first is None or second is None else second - first
 
 
 def share(percent: float, source: str) -> Reading:
