@@ -79,7 +79,12 @@ def _add(found: Clients, pid: int, target: Target, targets: Targets, info: FdInf
         client = Client(target.key, info.client_id or f"pid {pid}", memory, info)
     key = (client.device, client.id)
     known = found.by_key.get(key)
-    if known is None or (known.memory.spill.value is None and client.memory.spill.value is not None):
+    if known is not None and client.info is not None and client.info.has_keys and client.info.client_id is None:
+        # The same client once more, or another one: nobody can tell.
+        unknown = null("ambiguous", "several descriptors without a client id")
+        client = Client(client.device, client.id, drm_memory.nothing_known(unknown), None)
+        found.by_key[key] = known = client
+    elif known is None or (known.memory.spill.value is None and client.memory.spill.value is not None):
         # The first reading, or one that says more than another descriptor's did.
         client.holders = known.holders if known is not None else client.holders
         found.by_key[key] = known = client

@@ -123,3 +123,15 @@ def test_a_process_that_inherited_one_client_keeps_its_own(tmp_path: Path) -> No
     document = snapshot(host_of(tmp_path, tree))
     assert row(document, 301)["vram_bytes"] == 8 * MIB
     assert source(document, row(document, 301), "vram_bytes").startswith("measured:")
+
+
+def test_two_descriptors_without_a_client_id_may_be_one_client_or_two(tmp_path: Path) -> None:
+    def anonymous(size: str) -> tuple[str, str]:
+        text = client(3, "i915", resident_local0=size, shared_local0="0", resident_system0="0")
+        return "/dev/dri/renderD128", text.replace("drm-client-id:\t3\n", "")
+
+    two, one = {4: anonymous("16 MiB"), 5: anonymous("32 MiB")}, {4: anonymous("16 MiB")}
+    tree = card(driver="i915", vendor="8086", device="56a0") + process(300, two) + process(301, one)
+    document = snapshot(host_of(tmp_path, tree))
+    assert source(document, row(document, 300), "vram_bytes").startswith("null:ambiguous")
+    assert row(document, 301)["vram_bytes"] == 16 * MIB
