@@ -110,6 +110,8 @@ def dmem_current(host: Host, address: str) -> Reading:
         names = host.sys.listdir(_DMEM)
     except OSError as error:
         return why(error, source)
+    if "dmem.current" in names:  # every group has it but the root: what is seen here is a container's
+        return null("not-exposed", f"{source}: only this container's groups are seen")
     for name in names:
         if name.startswith(("dmem.", "cgroup.")):
             continue

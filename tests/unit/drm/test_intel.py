@@ -236,3 +236,14 @@ def test_xe_reads_its_own_folders(tmp_path: Path) -> None:
     assert (found["temperature"]["gpu_celsius"], found["temperature"]["memory_celsius"]) == (61, 64)
     assert found["power"]["energy_joules"] == 9
     assert found["health"] == "degraded"
+
+
+def test_a_containers_own_groups_are_not_the_card(tmp_path: Path) -> None:
+    """dmem.current stands in every group but the root (kernel/cgroup/dmem.c): where it does, a container looks."""
+    here = "--- sys/fs/cgroup/dmem.current\ndrm/0000:03:00.0/vram0 5000\n"
+    below = "--- sys/fs/cgroup/system.slice/dmem.current\ndrm/0000:03:00.0/vram0 3000\n"
+    tree = card(driver="xe", vendor="8086", device="56a0", status="suspended")
+    inside = snapshot(host_of(tmp_path / "in", tree + here + below))
+    outside = snapshot(host_of(tmp_path / "out", tree + below))
+    assert adapter(inside)["memory"]["used_bytes"] is None
+    assert adapter(outside)["memory"]["used_bytes"] == 3000
