@@ -83,6 +83,7 @@ class AmdgpuCards:
             at = harvest.adapters.index(card) + 1
             path = f"bus/pci/devices/{parent}"
             profile = text(self._host.sys, f"{path}/current_compute_partition", 64)
-            harvest.adapters[at:at] = [
-                partition_facts(card, node, place, profile) for place, node in enumerate(nodes)
-            ]
+            parts = [partition_facts(card, node, place, profile) for place, node in enumerate(nodes)]
+            for part in parts:
+                warn_out_of_range(part, harvest, str(part.identity["id"]))
+            harvest.adapters[at:at] = parts

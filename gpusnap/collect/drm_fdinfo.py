@@ -33,8 +33,8 @@ class FdInfo:
     """One client as one descriptor shows it.
 
     `sizes` maps (kind, region) to bytes, or to None where the text was no size: kind is resident, memory,
-    total or shared. `client_id` is None for a descriptor without keys (a driver without accounting, or a card
-    that was pulled out).
+    total or shared. `too_large` has the text of those that are numbers which can't be. `client_id` is None for a
+    descriptor without keys (a driver without accounting, or a card that was pulled out).
     """
 
     __slots__ = (
@@ -47,6 +47,7 @@ class FdInfo:
         "old_format",
         "pdev",
         "sizes",
+        "too_large",
         "total_cycles",
     )
 
@@ -57,6 +58,7 @@ class FdInfo:
         self.has_keys = False
         self.old_format = False
         self.sizes: dict[tuple[str, str], int | None] = {}
+        self.too_large: dict[tuple[str, str], str] = {}
         self.engines: dict[str, int] = {}
         self.capacities: dict[str, int] = {}
         self.cycles: dict[str, int] = {}
@@ -89,13 +91,13 @@ def _take(info: FdInfo, key: str, value: str) -> None:
     if key in _OLD_AMDGPU:
         info.old_format = info.has_keys = True
         info.driver = "amdgpu"
-        info.sizes["memory", _OLD_AMDGPU[key]] = parse_size(value)
+        _take_size(info, "memory", _OLD_AMDGPU[key], value)
     elif key == "pdev":
         info.pdev = value
     elif not key.startswith("drm-"):
         if key == "panthor-resident-memory":
             # The driver's own buffers for the client: they stand in no drm- key (Documentation/gpu/panthor).
-            info.sizes["resident", "panthor"] = parse_size(value)
+            _take_size(info, "resident", "panthor", value)
     elif key == "drm-driver":
         info.driver, info.has_keys = clean(value, 64), True
     elif key == "drm-pdev":
@@ -113,7 +115,7 @@ def _take_figure(info: FdInfo, key: str, value: str) -> None:
         name = key[len(prefix) :]
         info.has_keys = True
         if kind in _SIZES:
-            info.sizes[kind, name] = parse_size(value)
+            _take_size(info, kind, name, value)
             return
         number = _whole(value.partition(" ")[0])
         if number is not None:
@@ -121,14 +123,24 @@ def _take_figure(info: FdInfo, key: str, value: str) -> None:
         return
 
 
+def _take_size(info: FdInfo, kind: str, region: str, value: str) -> None:
+    count = _bytes(value)
+    info.sizes[kind, region] = parse_size(value)
+    if count is not None and count >= MAX_INTEGER:  # a counter that went below 0
+        info.too_large[kind, region] = value
+
+
 def parse_size(value: str) -> int | None:
-    """`16 MiB` -> 16777216, `0` -> 0; None for what is no size."""
+    """`16 MiB` -> 16777216, `0` -> 0; None for what is no size, or none that can be."""
+    count = _bytes(value)
+    return None if count is None or count >= MAX_INTEGER else count
+
+
+def _bytes(value: str) -> int | None:
     number, _, unit = value.partition(" ")
     factor = _UNITS.get(unit.strip())
     count = _whole(number)
-    if factor is None or count is None or count * factor >= MAX_INTEGER:
-        return None
-    return count * factor
+    return None if factor is None or count is None else count * factor
 
 
 def _whole(text: str) -> int | None:

@@ -87,7 +87,12 @@ def _resident(info: FdInfo, region: str) -> Reading:
 
 def _size(info: FdInfo, kind: str, region: str, key: str) -> Reading:
     value = info.size(kind, region)
-    return null("unknown-format", f"fdinfo.{key}") if value is None else measured(value, f"fdinfo.{key}")
+    if value is not None:
+        return measured(value, f"fdinfo.{key}")
+    raw = info.too_large.get((kind, region))
+    if raw is not None:
+        return null("out-of-range", f"fdinfo.{key} says {raw}")
+    return null("unknown-format", f"fdinfo.{key}")
 
 
 def _shared(info: FdInfo, local: list[str], vram: Reading) -> Reading:

@@ -109,11 +109,11 @@ class IntelCards:
         used = pools if isinstance(pools, Reading) else pools.used
         if total is None or total.value is None:
             capacity = intel_query.dmem_capacity(self._host, address)
-            total = capacity if capacity.value is not None or total is None else total
+            total = _rather(total, capacity)
         free = _free(total, used)
         if used is None or used.value is None:
             current = intel_query.dmem_current(self._host, address)
-            used = current if current.value is not None or used is None else used
+            used = _rather(used, current)
         return {
             "memory.total_bytes": total,
             "memory.used_bytes": used,
@@ -131,6 +131,12 @@ class IntelCards:
         except (OSError, ValueError):
             return None
         return f"/dev/dri/renderD{minor}" if found == (DRM_MAJOR, minor) else None
+
+
+def _rather(driver: Reading | None, cgroup: Reading) -> Reading:
+    """The cgroup's figure where it has one, or had an impossible one; else the driver's reason."""
+    tells = cgroup.value is not None or cgroup.provenance.startswith("null:out-of-range")
+    return cgroup if tells or driver is None else driver
 
 
 def _unified(pools: intel_query.Pools | Reading) -> dict[str, Reading]:

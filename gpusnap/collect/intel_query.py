@@ -10,11 +10,13 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.collect.sysfs import unknown_format, why
+from gpusnap.collect.sysfs import MAX_INTEGER, unknown_format, why
 from gpusnap.host import Unsupported
 from gpusnap.reading import Reading, estimated, measured, null
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gpusnap.host import Host
 
 # query id of the memory regions: DRM_I915_QUERY_MEMORY_REGIONS, DRM_XE_DEVICE_QUERY_MEM_REGIONS
@@ -69,14 +71,21 @@ def parse(driver: str, blob: bytes) -> Pools | None:
     local, system = sums.get(True), sums.get(False)
     source = f"{driver}.query"
     return Pools(
-        measured(local[0], source) if local else None,
+        _size(local[0], source, measured) if local else None,
         _used(local[1], local[0], source) if local else None,
-        measured(system[0], source) if system else None,
+        _size(system[0], source, measured) if system else None,
         _system_used(driver, system[1], system[0], source) if system else None,
     )
 
 
+def _size(size: int, source: str, kind: Callable[[int, str], Reading]) -> Reading:
+    """Both headers keep -1, all ones, for a size that is not known."""
+    return kind(size, source) if size < MAX_INTEGER else null("out-of-range", f"{source} says {size}")
+
+
 def _used(used: int, total: int, source: str) -> Reading:
+    if total >= MAX_INTEGER:
+        return _size(total, source, measured)
     if used == 0:
         return _NOT_TOLD
     return (
@@ -99,7 +108,7 @@ def dmem_capacity(host: Host, address: str) -> Reading:
     except OSError as error:
         return why(error, source)
     size = _regions(raw, address)
-    return null("not-exposed", source) if size is None else measured(size, source)
+    return null("not-exposed", source) if size is None else _size(size, source, measured)
 
 
 def dmem_current(host: Host, address: str) -> Reading:
@@ -125,7 +134,7 @@ def dmem_current(host: Host, address: str) -> Reading:
         if size is None:  # every group names every region
             return unknown_format(source, raw)
         total = size if total is None else total + size
-    return null("not-exposed", source) if total is None else estimated(total, source)
+    return null("not-exposed", source) if total is None else _size(total, source, estimated)
 
 
 def _regions(raw: bytes, address: str) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.collect.sysfs import integer, size
+from gpusnap.collect.sysfs import MAX_INTEGER, integer, size
 from gpusnap.reading import Reading, measured, null
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ def _memory(host: Host, folder: str) -> Reading:
     except OSError:
         return null("not-exposed", source)
     total = properties.get("size_in_bytes")
-    return null("not-exposed", source) if total is None else measured(total, source)
+    if total is None:
+        return null("not-exposed", source)
+    return measured(total, source) if total < MAX_INTEGER else null("out-of-range", f"{source} says {total}")
 
 
 def charged(host: Host) -> dict[int, dict[str, Reading]]:
