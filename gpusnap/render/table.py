@@ -56,7 +56,7 @@ def render_table(
     least: int = MIN_FLEX_WIDTH,
     indent: str = "",
 ) -> list[str]:
-    """Lines of a table; `align` has one of `lrc` a column, `flex` is the column that is cut first, down to `least`.
+    """Lines of a table; `align` has one of `lrc` a column, `flex` is the column cut first, down to `least`.
 
     What still overflows is cut at the end of the line.
     """
