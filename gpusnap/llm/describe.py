@@ -84,7 +84,7 @@ class Describer:
                 continue
             seen[key] = known
         self._known = seen
-        return notes
+        return _each_once(notes)
 
     def _known_of(self, key: tuple[object, ...], row: GpuRow, words: list[str]) -> _Known:
         """What an earlier sample found, or a look now; a server that may be asked is asked each time."""
@@ -173,14 +173,23 @@ class Describer:
         if evidence is None:
             _put_nothing(rows, known.runtimes, null("none"))
             return []
+        from gpusnap.llm.notices import notices_of
         from gpusnap.llm.split import split
 
         for row in rows:
             row.figures["runtimes"] = known.runtimes
         self.evidence[rows[0].pid] = evidence
         self._rows[rows[0].pid] = rows
-        header_of = self._gatherer.header_of if self._gatherer is not None else None
-        return split(evidence, rows, header_of) if header_of is not None else []
+        if self._gatherer is None:
+            return []
+        notes = split(evidence, rows, self._gatherer.header_of)
+        return notes + notices_of(evidence, rows[0].pid, self._host.wall_time())
+
+
+def _each_once(notes: list[Note]) -> list[Note]:
+    """Eight ranks of one server have the same said of them once, by the first."""
+    first = {(note.code, note.message, note.adapter): note for note in reversed(notes)}
+    return [note for note in notes if first[(note.code, note.message, note.adapter)] is note]
 
 
 def _identity(row: GpuRow) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""A cache that is full: the server evicts sequences, or lets requests wait."""
+"""A cache that is full, or was: the server evicts sequences, or lets requests wait."""
 
 from __future__ import annotations
 
@@ -31,11 +31,16 @@ def find(view: CardView) -> Iterator[Found]:
         evidence = [*said]
         if full:
             evidence.append(f"KV cache {format_of_total(used, cache)} in use (reported by the server)")
+        title = (
+            "its KV cache is full, requests wait or are computed anew"
+            if full
+            else "its KV cache was too small: requests were computed anew"
+        )
         yield found(
             "kv-preemption",
             "notice",
             view.subject(row),
-            f"{who(row)}: its KV cache is full, requests wait or are computed anew",
+            f"{who(row)}: {title}",
             evidence,
             ["Fewer or shorter requests at once, a smaller cache type, or more memory for the cache."],
         )

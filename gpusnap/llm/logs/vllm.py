@@ -28,6 +28,10 @@ _PARTS = (
 _TOKENS = re.compile(r"GPU KV cache size: (\d{1,3}(?:,\d{3}){0,4}|\d{1,12}) tokens")
 _BLOCKS = re.compile(r"(?:# )?GPU blocks: (\d{1,9}), # CPU blocks: \d+")
 _CONCURRENCY = re.compile(r"Maximum concurrency for (\d{1,3}(?:,\d{3}){0,4}|\d{1,12}) tokens per request: ")
+# Of the scheduler, until V1; the first and then every fiftieth.
+_PREEMPTED = re.compile(
+    r"Sequence group \S{1,256} is preempted by .{1,400} total_num_cumulative_preemption=(\d{1,12})$"
+)
 _PROFILE = re.compile(r"Memory profiling results: total_gpu_memory=")
 _BUDGET = re.compile(
     r"the current vLLM instance can use total_gpu_memory \(" + _GIB + r"\) x (?:gpu_memory_utilization )?"
@@ -54,6 +58,7 @@ class Rank:
         "kv_bytes",
         "max_tokens",
         "non_torch_bytes",
+        "preemptions",
         "tag",
         "tokens",
         "utilization",
@@ -74,6 +79,7 @@ class Rank:
         self.non_torch_bytes: int | None = None
         self.budget_bytes: int | None = None
         self.utilization: float | None = None
+        self.preemptions: int | None = None
 
 
 def read(lines: Iterable[Line]) -> dict[str, Rank]:
@@ -107,7 +113,8 @@ def _take(rank: Rank, text: str) -> bool:
 
 
 def _take_counts(rank: Rank, text: str) -> bool:
-    for name, pattern in (("tokens", _TOKENS), ("blocks", _BLOCKS), ("max_tokens", _CONCURRENCY)):
+    counts = (("tokens", _TOKENS), ("blocks", _BLOCKS), ("max_tokens", _CONCURRENCY), ("preemptions", _PREEMPTED))
+    for name, pattern in counts:
         found = pattern.match(text)
         if found is not None:
             setattr(rank, name, int(found[1].replace(",", "")))

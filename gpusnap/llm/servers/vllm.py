@@ -97,7 +97,10 @@ def ask(api: Api, workload: Workload) -> None:
 
 
 def read_metrics(text: str) -> dict[str, object]:
-    """`tokens` of the pool (blocks x block size), `used_share` of it; blocks are "None" in some versions."""
+    """`tokens` of the pool (blocks x block size), `used_share` of it, `preemptions` since the start.
+
+    Blocks are "None" in some versions.
+    """
     found: dict[str, object] = {}
     for name, labels, value in re.findall(_METRIC, text[: 1 << 20]):
         if name == "cache_config_info":
@@ -115,6 +118,9 @@ def read_metrics(text: str) -> dict[str, object]:
             share = known.get("gpu_memory_utilization", "")
             if re.fullmatch(r"0?\.\d{1,4}|1(\.0{1,4})?", share):
                 found["fraction"] = float(share)
+        elif name == "num_preemptions_total" and value != "NaN" and 0 <= float(value) < 1 << 53:
+            before = found.get("preemptions")  # one line for each engine
+            found["preemptions"] = round(float(value)) + (before if isinstance(before, int) else 0)
         elif name in ("kv_cache_usage_perc", "gpu_cache_usage_perc") and value != "NaN" and 0 <= float(value) <= 1:
             found["used_share"] = float(value)
     return found

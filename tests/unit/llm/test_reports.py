@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gpusnap.explain.explanation import explain_snapshot
 from tests.unit.llm.machine import GIB, MIB, Machine, row_of, sources_of
 from tests.unit.llm.models import gemma3_4b, granite_hybrid, llama_70b, qwen3_06b, qwen3_14b
 from tests.unit.llm.test_explain_process import explained, says, text_of, value
@@ -112,7 +113,34 @@ def test_report_125_a_model_that_is_to_be_unloaded(tmp_path: Path, until: str, s
     """Also section 8, 6: what stays after /bye stays by keep-alive."""
     ps = {"size": GIB, "size_vram": GIB, "context_length": 4096, "expires_at": until}
     machine = ollama(tmp_path, qwen3_06b(), "m", "latest", {0: 2 * GIB}, "-c", "4096", "-np", "1", ps=ps)
-    assert said in text_of(explained(machine, 11, probe=True))
+    found = explained(machine, 11, probe=True)
+    assert said in text_of(found)
+    warned = [(w["pid"], w["message"]) for w in found.snapshot["warnings"] if w["code"] == "unload-pending"]
+    if "pending" not in said:
+        assert warned == []
+        return
+    ((pid, message),) = warned
+    assert pid == 11
+    assert message.startswith(f"m:latest: {said} (/api/ps): it still holds memory")
+
+
+def test_report_125_an_idle_card_says_that_the_unloading_is_overdue(tmp_path: Path) -> None:
+    """Full, 0 % busy, UNTIL "Stopping...": `explain` of the card has the moment in its advice."""
+    ps = {"size": GIB, "size_vram": GIB, "context_length": 4096, "expires_at": "2026-01-01T11:20:00Z"}
+    machine = ollama(tmp_path, qwen3_06b(), "m", "latest", {0: 22 * GIB}, "-c", "4096", "-np", "1", ps=ps)
+    machine.calls["nvmlDeviceGetUtilizationRates 0"] = {"gpu": 0, "memory": 0}
+    document = machine.snapshot(probe=True)
+    (found,) = [one for one in explain_snapshot(document).document["findings"] if one["code"] == "idle-but-full"]
+    assert any("m:latest: unload pending since 2026-01-01T11:20:00Z" in said for said in found["advice"])
+
+
+@pytest.mark.parametrize("until", ["0001-01-01T00:00:00Z", "2318-01-01T00:00:00Z", "now", 5, None])
+def test_report_125_no_time_is_no_unloading(tmp_path: Path, until: object) -> None:
+    """Go's zero time stands there while a model loads, the year 2318 for "never"."""
+    ps = {"size": GIB, "size_vram": GIB, "context_length": 4096, "expires_at": until}
+    machine = ollama(tmp_path, qwen3_06b(), "m", "latest", {0: 2 * GIB}, "-c", "4096", "-np", "1", ps=ps)
+    document = machine.snapshot(probe=True)
+    assert [w for w in document["warnings"] if w["code"] == "unload-pending"] == []
 
 
 def test_ollama_10828_ten_parallel_requests_are_ten_contexts(tmp_path: Path) -> None:
