@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.llm import header_parts, pool_parts
+from gpusnap.llm import pool_parts
 from gpusnap.llm.aside import Aside, Extra
+from gpusnap.llm.caches import caches_of
 from gpusnap.llm.kv.facts import Facts, Unsettled
-from gpusnap.llm.kv_cache import CacheSize, cache_size
 from gpusnap.llm.weights import weights
 from gpusnap.reading import Reading, computed, estimated, null, reported
 from gpusnap.text import clean
@@ -38,13 +38,12 @@ def aside_of(evidence: Evidence, rows: Sequence[GpuRow], now: float) -> Aside:
 
 
 def _cache_at(evidence: Evidence, header: Header) -> Callable[[int], int | None] | None:
-    found = header_parts.cache_settings(evidence.workload)
-    if isinstance(found, Reading) or evidence.workload.drafts or evidence.workload.draft is not None:
+    if isinstance(caches_of(evidence, header), Reading):
         return None
-    settings = found[0]
 
     def cache_at(tokens: int) -> int | None:
-        value = cache_size(header, settings.at(tokens)).total.value
+        caches = caches_of(evidence, header, tokens)
+        value = None if isinstance(caches, Reading) else caches.total.value
         return value if isinstance(value, int) else None
 
     return cache_at
@@ -60,8 +59,10 @@ def _formula(evidence: Evidence, header: Header) -> str | None:
         return None
     workload = evidence.workload
     type_k, type_v = (workload.type_k or "f16").lower(), (workload.type_v or "f16").lower()
-    cache = header_parts.cache_of(header, workload)
-    if isinstance(cache, Reading) or cache.per_token.value is None or len(heads) != 1 or not key or not value:
+    cache = caches_of(evidence, header)
+    if isinstance(cache, Reading) or cache.draft is not None or cache.per_token.value is None:
+        return None
+    if len(heads) != 1 or not key or not value:
         return None
     types = type_k if type_k == type_v else f"{type_k} and {type_v}"
     count = heads.pop()
@@ -73,7 +74,7 @@ def _formula(evidence: Evidence, header: Header) -> str | None:
 def _over_all_cards(evidence: Evidence, header: Header) -> list[Extra]:
     """The whole model, where what is on which card is not known."""
     stored = weights(header, evidence.workload.drafts, "gguf").total
-    cache = header_parts.cache_of(header, evidence.workload)
+    cache = caches_of(evidence, header)
     kv = cache if isinstance(cache, Reading) else cache.total
     return [
         Extra("weights_on_all_cards_bytes", "bytes", stored, "weights over all its cards and system memory"),
@@ -83,9 +84,9 @@ def _over_all_cards(evidence: Evidence, header: Header) -> list[Extra]:
 
 def _dominating(evidence: Evidence, header: Header, rows: Sequence[GpuRow]) -> list[str]:
     """ollama#17251: 90 GB over four cards, and nearly all of it is the cache of a long context."""
-    cache = header_parts.cache_of(header, evidence.workload)
+    cache = caches_of(evidence, header)
     held = sum(row.held for row in rows if row.held is not None)
-    total = cache.total.value if isinstance(cache, CacheSize) else None
+    total = None if isinstance(cache, Reading) else cache.total.value
     if not isinstance(total, int) or not held or 2 * total < held:
         return []
     share = (
@@ -193,7 +194,7 @@ def _api_words(evidence: Evidence, now: float) -> list[str]:
     if api.get("is_sleeping") is True:
         words.append("/props: the server sleeps: its model is unloaded")
     if isinstance(api.get("expires_at"), str):
-        words.append(_keep_alive(str(api.get("name", "the model")), str(api["expires_at"]), now))
+        words.append(_keep_alive(evidence, now))
     if workload.server == "ollama" and workload.claims:
         words.append(
             "/api/ps: size_vram is ollama's estimate; it loses the larger of two caches and any draft model"
@@ -203,17 +204,17 @@ def _api_words(evidence: Evidence, now: float) -> list[str]:
     return words
 
 
-def _keep_alive(name: str, until: str, now: float) -> str:
-    """ollama keeps a model for a while after its last use; one that stays longer waits to be unloaded."""
-    from gpusnap.timefmt import parse_rfc3339
+def _keep_alive(evidence: Evidence, now: float) -> str:
+    """ollama keeps a model for a while after its last use; one that stays longer is to be unloaded (a warning)."""
+    from gpusnap.llm.notices import until
 
-    try:
-        moment = parse_rfc3339(until)
-    except (ValueError, OverflowError):
-        return f"/api/ps: {name} stays loaded until {until!r} (keep_alive)"
+    name, said = (str(evidence.workload.api.get(key, "the model")) for key in ("name", "expires_at"))
+    moment = until(evidence)
+    if moment is None:
+        return f"/api/ps: {name} stays loaded until {said!r} (keep_alive)"
     if moment < now:
-        return f"/api/ps: {name}: unload pending since {until}: it was to be gone by then and still holds memory"
-    return f"/api/ps: {name} stays loaded until {until} (keep_alive), in use or not"
+        return f"/api/ps: {name}: unload pending since {said}: it was to be gone by then and still holds memory"
+    return f"/api/ps: {name} stays loaded until {said} (keep_alive), in use or not"
 
 
 def _agreement(evidence: Evidence) -> str:

@@ -27,6 +27,7 @@ class Evidence:
     __slots__ = (
         "api_silence",
         "api_source",
+        "draft_header",
         "files",
         "header",
         "header_reading",
@@ -48,6 +49,8 @@ class Evidence:
         self.header: Header | None = None
         # Why there is no header.
         self.header_reading: Reading = NO_FILE
+        # The draft model's, where there is one; a reading says why it is not known.
+        self.draft_header: Header | Reading | None = None
         # The folder of a model in safetensors.
         self.hf: HfModel | None = None
         self.log: LogFile | None = None

@@ -20,12 +20,13 @@ _MAX_NUMBER = 1 << 40
 class Flags:
     """`words` is argv without the program; `prefix` names the server's environment (`LLAMA_ARG_`)."""
 
-    __slots__ = ("_environ", "_values")
+    __slots__ = ("_environ", "_pairs", "_values")
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._environ = environ
         # Flag -> its last value; None where nothing followed or the next word is a flag itself.
         self._values: dict[str, str | None] = {}
+        self._pairs: list[tuple[str, str | None]] = []
         for place, word in enumerate(words):
             if not word.startswith("-") or len(word) < 2:
                 continue
@@ -34,6 +35,7 @@ class Flags:
                 name = name.replace("_", "-")  # llama.cpp and vLLM take both
             following = words[place + 1] if place + 1 < len(words) else None
             self._values[name] = value if equals else following
+            self._pairs.append((name, self._values[name]))
 
     def text(self, *names: str, env: str = "") -> tuple[str, str] | None:
         """(value, "cmdline" | "environ"), or None: nobody said."""
@@ -44,6 +46,10 @@ class Flags:
         if env and self._environ.get(env):
             return self._environ[env], "environ"
         return None
+
+    def in_order(self, *names: str) -> list[tuple[str, str | None]]:
+        """Every occurrence of these flags with its value, where all of them count."""
+        return [pair for pair in self._pairs if pair[0] in names]
 
     def number(self, *names: str, env: str = "") -> tuple[int, str] | None:
         found = self.text(*names, env=env)

@@ -103,6 +103,9 @@ class Gatherer:
             evidence.header = found
         else:
             evidence.header_reading = found
+        draft = next((file for file in evidence.files if file.role == "draft"), None)
+        if draft is not None:
+            evidence.draft_header = self.header_of(draft)
 
     def header_of(self, file: ModelFile) -> Header | Reading:
         """The header of a GGUF file, or why there is none."""

@@ -18,11 +18,25 @@ if TYPE_CHECKING:
 class Placement:
     """`cards[i]` are the layers on card i; `output` is the card of the output layer, None where it is in RAM."""
 
-    __slots__ = ("cards", "output")
+    __slots__ = ("_card_of", "cards", "output")
 
     def __init__(self, cards: list[list[int]], output: int | None) -> None:
         self.cards = cards
         self.output = output
+        self._card_of = {layer: card for card, layers in enumerate(cards) for layer in layers}
+
+    def card_of(self, layer: int | None) -> int | None:
+        """The card of a layer, None being the output; None for what stays in RAM, as the input (-1) does."""
+        if layer is None:
+            return self.output
+        return self._card_of.get(layer)
+
+    def over(self, places: Sequence[int], count: int) -> Placement:
+        """The same by the rows of a process: the engine's card n is row `places[n]` of `count`."""
+        cards: list[list[int]] = [[] for _ in range(count)]
+        for place, layers in zip(places, self.cards, strict=True):
+            cards[place] += layers
+        return Placement(cards, None if self.output is None else places[self.output])
 
     @property
     def complete(self) -> bool:

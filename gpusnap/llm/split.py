@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.llm import header_parts, log_parts, pool_parts
+from gpusnap.llm.caches import cache_settings
 from gpusnap.llm.gpu_row import Note
 from gpusnap.llm.model_facts import describe_model
 from gpusnap.llm.parts import NOT_SAID, Parts
@@ -169,7 +170,7 @@ def _sequences(evidence: Evidence) -> Reading:
     if workload.server in _NOT_LANGUAGE or workload.role in ("front", "router"):
         return null("none")
     if workload.server == "llama.cpp":
-        found = header_parts.cache_settings(workload)
+        found = cache_settings(workload)
         count = 4 if workload.role == "server" else 1
         count = count if isinstance(found, Reading) else found[0].sequences
         return computed(count, "defaults:llama.cpp")

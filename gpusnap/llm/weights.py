@@ -16,24 +16,27 @@ from gpusnap.reading import Reading, computed, estimated, null
 if TYPE_CHECKING:
     from gpusnap.llm.gguf_header import Header
     from gpusnap.llm.gguf_tensors import Tensor
+    from gpusnap.llm.overrides import Overrides
     from gpusnap.llm.placement import Placement
 
 _INPUT = ("token_embd.", "position_embd.", "token_types.", "per_layer_token_embd.")
 _FIRST_LAYER = ("token_embd_norm.", "rope_freqs.", "rope_factors_long.", "rope_factors_short.")
-_EXPERTS = ("_exps.", "_chexps.")  # --cpu-moe moves these and nothing else
+_EMBEDDINGS = "token_embd."
+_ADAPTERS = (".lora_a", ".lora_b")
 
 
 class Weights:
-    """Bytes: `input` stays in RAM, `layers` by layer, of which `experts` is a part, `output` after the last."""
+    """Bytes: `input` stays in RAM, `layers` by layer, `output` after the last."""
 
-    __slots__ = ("_doubt", "_source", "experts", "input", "layers", "output", "tied", "total")
+    __slots__ = ("_doubt", "_source", "_tensors", "input", "layers", "output", "tied", "total")
 
     def __init__(self, header: Header, drafts: bool | None, source: str) -> None:
         trunk, count = _layers(header)
         self._source = source
         self._doubt = ""
         self.layers = [0] * count
-        self.experts = [0] * count
+        # (name, bytes, layer) of what is loaded; the layer is None for the output, -1 for the input.
+        self._tensors: list[tuple[str, int, int | None]] = []
         self.input = self.output = self.tied = 0
         self._sort(header, trunk if drafts is not True else count)
         if drafts is None and trunk < count:
@@ -44,25 +47,22 @@ class Weights:
         embeddings, has_output = 0, False
         for tensor in header.tensors:
             size = tensor.size or 0  # None: `total` says so
-            if tensor.name.startswith("token_embd."):
+            if tensor.name.startswith(_EMBEDDINGS):
                 embeddings += size
             has_output = has_output or tensor.name == "output.weight"
             layer = _layer(tensor)
+            if layer is not None and not self.layers:
+                layer = None  # a projector's or an adapter's blocks are no layers of a model
+            if layer is not None and layer >= last:
+                continue
+            self._tensors.append((tensor.name, size, layer))
             if layer is None:
                 self.output += size
             elif layer < 0:
                 self.input += size
-            elif layer < last:
-                self._add_to_layer(tensor, layer, size)
+            else:
+                self.layers[layer] += size
         self.tied = 0 if has_output else embeddings
-
-    def _add_to_layer(self, tensor: Tensor, layer: int, size: int) -> None:
-        if layer >= len(self.layers):
-            self.output += size  # a projector's or an adapter's blocks: no layers of this model
-            return
-        self.layers[layer] += size
-        if any(mark in tensor.name for mark in _EXPERTS):
-            self.experts[layer] += size
 
     def _total(self, header: Header) -> Reading:
         if header.missing:
@@ -80,16 +80,49 @@ class Weights:
             return estimated(value, f"{self._source} {self._doubt}")
         return computed(value, self._source)
 
-    def on_card(self, placement: Placement, card: int, cpu_experts: int = 0) -> Reading:
-        """What is on one card; the experts of the first `cpu_experts` layers stay in RAM (--n-cpu-moe)."""
+    def on_card(self, placement: Placement, card: int, moved: Overrides | None = None) -> Reading:
+        """What is on one card; `moved` are the tensors that were sent elsewhere by hand."""
         if self.total.is_null or "file size" in self._doubt:
             return self.total if self.total.is_null else null("ambiguous", self._doubt)
-        layers = placement.cards[card]
-        value = sum(self.layers[layer] for layer in layers)
-        value -= sum(self.experts[layer] for layer in layers if layer < cpu_experts)
+        value = sum(self.layers[layer] for layer in placement.cards[card])
         if placement.output == card:
             value += self.output + self.tied
+        if moved is not None:
+            try:
+                value += sum(self._difference(one, placement, card, moved) for one in self._tensors)
+            except Unsettled as unsettled:
+                return null(unsettled.reason, unsettled.words)
         return self._reading(value)
+
+    def _difference(
+        self, tensor: tuple[str, int, int | None], placement: Placement, card: int, moved: Overrides
+    ) -> int:
+        """What an override adds to a card or takes from it. Tied embeddings sent to one buffer are one tensor."""
+        name, size, layer = tensor
+        place = moved.place_of(name)
+        if place is None:
+            return 0
+        before = size if placement.card_of(layer) == card else 0
+        if self.tied and name.startswith(_EMBEDDINGS):
+            before = size if placement.output == card else 0
+        return (size if place == card else 0) - before
+
+
+def adapter_on_card(header: Header, placement: Placement, card: int, moved: Overrides | None = None) -> Reading:
+    """A LoRA lies where the tensors lie that it changes (`llama_adapter_lora_init_impl`)."""
+    value = 0
+    for tensor in header.tensors:
+        if tensor.size is None:
+            return null("unknown-format", f"tensor type {tensor.kind} is not known")
+        base = tensor.name
+        for ending in _ADAPTERS:
+            base = base.removesuffix(ending)
+        place = moved.place_of(base) if moved is not None else None
+        if place is None:
+            place = placement.card_of(_layer(tensor))
+        if place == card:
+            value += tensor.size
+    return computed(value, "gguf.lora")
 
 
 def weights(header: Header, drafts: bool | None = None, source: str = "gguf") -> Weights:

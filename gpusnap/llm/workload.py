@@ -7,6 +7,33 @@ better. A value that nobody stated is None, and the split of memory then says wh
 from __future__ import annotations
 
 
+class Drafting:
+    """How a server drafts tokens, where it does with a second context: `drafting.py` says what that takes."""
+
+    __slots__ = (
+        "context",
+        "depth",
+        "device",
+        "gpu_layers",
+        "kinds",
+        "overrides",
+        "repository",
+        "type_k",
+        "type_v",
+    )
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []  # --spec-type
+        self.repository: str | None = None  # -hfd: the draft model's file is not named
+        self.context: int | None = None  # -cd, builds until 2026-05
+        self.depth: int | None = None  # tokens drafted at once
+        self.type_k = "f16"  # whatever the main cache's are
+        self.type_v = "f16"
+        self.gpu_layers: int | None = None
+        self.overrides: list[tuple[str, str]] = []
+        self.device: str | None = None
+
+
 class Workload:
     """One server process and what it was told. `sources` maps a setting to where it was found."""
 
@@ -15,9 +42,10 @@ class Workload:
         "api_limit",
         "claims",
         "context",
-        "cpu_experts",
         "default_port",
+        "devices",
         "draft",
+        "drafting",
         "drafts",
         "flash_attention",
         "fraction",
@@ -27,7 +55,9 @@ class Workload:
         "kv_offload",
         "log_file",
         "lora",
+        "main_gpu",
         "mmproj",
+        "mmproj_device",
         "mmproj_offload",
         "model",
         "model_name",
@@ -36,6 +66,7 @@ class Workload:
         "port",
         "rank",
         "ranks",
+        "remote_devices",
         "role",
         "runner_port",
         "sequences",
@@ -49,6 +80,7 @@ class Workload:
         "type_v",
         "ubatch",
         "unified",
+        "visible",
         "windows",
     )
 
@@ -65,6 +97,7 @@ class Workload:
         self.mmproj: str | None = None
         self.draft: str | None = None
         self.drafts = False  # it drafts tokens (MTP): extra layers, a second context
+        self.drafting = Drafting()
         self.lora: list[str] = []
         self.api_limit: int | None = None  # the longest request that is taken
         self.context: int | None = None  # tokens of all sequences together
@@ -83,11 +116,17 @@ class Workload:
         self.output_counts = True
         self.kv_offload = True
         self.mmproj_offload = True
-        # Tensors were sent elsewhere by hand (-ot, --cpu-moe): weights on the card are not the layers'.
-        self.overrides = False
-        self.cpu_experts = 0  # of the first so many layers (--n-cpu-moe)
+        # Tensors sent elsewhere by hand, in the order in which they are tried (`overrides.py`):
+        # ("pattern", "exps=CPU"), ("experts", "4"), ("ffn", "4").
+        self.overrides: list[tuple[str, str]] = []
         self.split_mode: str | None = None
         self.tensor_split: str | None = None
+        self.main_gpu: int | None = None
+        self.devices: str | None = None  # -dev: the devices to use, in this order
+        self.mmproj_device: str | None = None
+        self.remote_devices = False  # some layers may be on other machines (--rpc)
+        # What its environment says of the cards it may see: CUDA_VISIBLE_DEVICES and its kin.
+        self.visible: dict[str, str] = {}
         self.fraction: float | None = None  # vLLM's and SGLang's share of the card
         self.rank: str | None = None
         self.ranks: int | None = None

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
+from gpusnap.llm.servers.llama_cpp_placing import VISIBLE, read_drafting, read_placement
 from gpusnap.llm.workload import Workload
-from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
     from gpusnap.llm.probe import Api
@@ -40,8 +40,9 @@ def recognise(program: Program) -> Workload | None:
         return _python_server(program, arguments)
     if not _is_llama_cpp(name, arguments):
         return None
-    environ = program.environ("LLAMA_ARG_", "LLAMA_LOG_FILE")
+    environ = program.environ("LLAMA_ARG_", "LLAMA_LOG_FILE", "MTMD_BACKEND_DEVICE")
     workload = read_flags(Workload(NAME), Flags(arguments, environ))
+    workload.visible = program.environ(*VISIBLE)
     workload.settings_pid = program.pid
     is_server = name in ("llama-server", "server", "llamafile")
     workload.role = "server" if is_server else "cli"
@@ -81,19 +82,17 @@ def read_flags(workload: Workload, flags: Flags, *, slots: bool = True) -> Workl
     put("hf_model", flags.text("-hf", "-hfr", "--hf-repo", env="LLAMA_ARG_HF_REPO"))
     put("model_name", flags.text("-a", "--alias"))  # not LLAMA_ARG_ALIAS: the environment's values are not printed
     put("mmproj", flags.text("-mm", "--mmproj", env="LLAMA_ARG_MMPROJ"))
-    put("draft", flags.text("-md", "--model-draft", "--spec-draft-model", env="LLAMA_ARG_SPEC_DRAFT_MODEL"))
     for lora in (flags.text("--lora"), flags.text("--lora-scaled")):
         if lora is not None:
             workload.lora += [part for part in lora[0].split(",") if part]
-    kinds = flags.text("--spec-type", env="LLAMA_ARG_SPEC_TYPE")
-    workload.drafts = flags.has("--mtp") or (kinds is not None and "mtp" in kinds[0])
     put("port", flags.number("--port", env="LLAMA_ARG_PORT"))
     workload.runner_port = workload.port
     put("log_file", flags.text("--log-file", env="LLAMA_ARG_LOG_FILE"))
     _read_context(workload, flags)
     if slots:
         _read_slots(workload, flags)
-    _read_placement(workload, flags)
+    read_placement(workload, flags)
+    read_drafting(workload, flags)
     return workload
 
 
@@ -125,32 +124,6 @@ def _read_slots(workload: Workload, flags: Flags) -> None:
     workload.put("unified", unified)
     if "sequences" in workload.sources:
         workload.put("unified", (False, workload.sources["sequences"]))  # -np N switches it off
-
-
-def _read_placement(workload: Workload, flags: Flags) -> None:
-    layers = flags.text("-ngl", "--gpu-layers", "--n-gpu-layers", env="LLAMA_ARG_N_GPU_LAYERS")
-    if layers is not None:
-        words = {"all": -2, "auto": -1}
-        text = layers[0].strip().lower()
-        count = whole_number(text.removeprefix("-"))
-        if text in words:
-            workload.put("gpu_layers", (words[text], layers[1]))
-        elif count is not None:
-            workload.put("gpu_layers", (-count if text.startswith("-") else count, layers[1]))
-    workload.put("split_mode", flags.text("-sm", "--split-mode", env="LLAMA_ARG_SPLIT_MODE"))
-    kept = flags.switch(("-kvo", "--kv-offload"), ("-nkvo", "--no-kv-offload"), "LLAMA_ARG_KV_OFFLOAD")
-    workload.put("kv_offload", kept)
-    projector = flags.switch(("--mmproj-offload",), ("--no-mmproj-offload",), "LLAMA_ARG_MMPROJ_OFFLOAD")
-    workload.put("mmproj_offload", projector)
-    workload.put("tensor_split", flags.text("-ts", "--tensor-split", env="LLAMA_ARG_TENSOR_SPLIT"))
-    if flags.switch(("-cmoe", "--cpu-moe"), env="LLAMA_ARG_CPU_MOE"):
-        workload.put("cpu_experts", (1 << 30, "cmdline"))
-    workload.put("cpu_experts", flags.number("-ncmoe", "--n-cpu-moe", env="LLAMA_ARG_N_CPU_MOE"))
-    by_hand = (
-        flags.text("-ot", "--override-tensor", env="LLAMA_ARG_OVERRIDE_TENSOR"),
-        flags.text("-ncffn", "--n-cpu-ffn", env="LLAMA_ARG_N_CPU_FFN"),
-    )
-    workload.overrides = any(found is not None for found in by_hand)
 
 
 def ask(api: Api, workload: Workload) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
 from gpusnap.llm.servers import llama_cpp
+from gpusnap.llm.servers.llama_cpp_placing import VISIBLE
 from gpusnap.llm.workload import Workload
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def _runner(program: Program, arguments: list[str]) -> Workload:
     workload.put("type_k", flags.text("--kv-cache-type", "--cache-type-k", "-ctk", env="OLLAMA_KV_CACHE_TYPE"))
     workload.put("type_v", flags.text("--kv-cache-type", "--cache-type-v", "-ctv", env="OLLAMA_KV_CACHE_TYPE"))
     llama_cpp.read_flags(workload, flags)
+    workload.visible = program.environ(*VISIBLE)
     # Both kinds of runner are told the pool's whole size and the number of requests in it.
     workload.put("sequences", flags.number(env="OLLAMA_NUM_PARALLEL"))
     workload.put("sequences", (1, "defaults:ollama"))

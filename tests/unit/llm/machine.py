@@ -80,7 +80,7 @@ class Machine:
         ]
         self.tree.append(f"--- proc/{pid}/maps\n" + "".join(rows))
         if environ is not None:
-            raw = "".join(f"{key}={value}\\0" for key, value in environ.items())
+            raw = "".join(f"{key}={value}".replace("\\", "\\\\") + "\\0" for key, value in environ.items())
             self.tree.append(f"--- proc/{pid}/environ escaped\n{raw}\n")
         for number, target in (links or {}).items():
             self.tree.append(f"--- proc/{pid}/fd/{number} -> {target}\n")

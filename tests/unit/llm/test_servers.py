@@ -161,7 +161,8 @@ def test_llama_servers_flags(tmp_path: Path) -> None:
     assert workload.lora == ["/m/l1.gguf", "/m/l2.gguf"]
     assert (workload.sequences, workload.unified, workload.gpu_layers) == (2, False, 20)
     assert (workload.type_k, workload.type_v, workload.ubatch) == ("q8_0", "q4_0", 1024)
-    assert (workload.kv_offload, workload.port, workload.cpu_experts, workload.swa_full) == (False, 9090, 4, True)
+    assert (workload.kv_offload, workload.port, workload.swa_full) == (False, 9090, True)
+    assert workload.overrides == [("experts", "4")]
 
 
 def test_the_command_line_overrules_the_environment(tmp_path: Path) -> None:

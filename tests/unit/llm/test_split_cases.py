@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.llm.machine import GIB, MIB, Machine, facts, row_of, sources_of
-from tests.unit.llm.models import qwen3_06b, qwen3_14b
+from tests.unit.llm.models import qwen3_06b
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,13 +81,6 @@ def test_a_cache_that_stays_in_system_memory_is_none_of_the_card(tmp_path: Path)
     assert (llm["kv_cache_bytes"], sources["llm.kv_cache_bytes"]) == (0, "computed:cmdline -nkvo")
 
 
-def test_tensors_placed_by_hand_leave_the_weights_open(tmp_path: Path) -> None:
-    llm, sources = llm_of(serve(tmp_path, "-c", "4096", "-np", "1", "-ngl", "99", "-ot", "ffn=CPU"))
-    assert llm["weights_bytes"] is None
-    assert sources["llm.weights_bytes"] == "null:ambiguous tensors were placed by hand (-ot)"
-    assert llm["kv_cache_bytes"] == 448 * MIB
-
-
 def test_no_context_no_cache(tmp_path: Path) -> None:
     llm, sources = llm_of(serve(tmp_path, "-ngl", "99"))
     assert (llm["context_tokens"], llm["kv_cache_bytes"], llm["kv_bytes_per_token"]) == (None, None, None)
@@ -147,15 +140,6 @@ def test_a_cache_type_of_a_fork_has_no_size(tmp_path: Path) -> None:
     llm, sources = llm_of(serve(tmp_path, "-c", "4096", "-np", "1", "-ngl", "99", "-ctk", "turbo4"))
     assert (llm["kv_type_k"], llm["kv_cache_bytes"]) == ("turbo4", None)
     assert sources["llm.kv_cache_bytes"].startswith("null:unknown-format")
-
-
-def test_a_draft_model_adds_its_weights_and_leaves_the_cache_open(tmp_path: Path) -> None:
-    machine = serve(tmp_path, "-c", "4096", "-np", "1", "-ngl", "99", "-md", "/m/d.gguf", held={0: 20 * GIB})
-    machine.file("/m/d.gguf", qwen3_14b())
-    llm, sources = llm_of(machine)
-    alone, _ = llm_of(serve(tmp_path, "-c", "4096", "-np", "1", "-ngl", "99"))
-    assert llm["weights_bytes"] - alone["weights_bytes"] > 7 * GIB
-    assert sources["llm.kv_cache_bytes"].startswith("null:ambiguous a draft context")
 
 
 TWO = b"""llama_prepare_model_devices: using device CUDA0 (NVIDIA A40) (0000:02:00.0) - 46000 MiB free

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from gpusnap.llm.cards import Cards
 from gpusnap.llm.gguf_header import BytesSource, Header, read_header
+from gpusnap.llm.overrides import Overrides
 from gpusnap.llm.placement import Placement, place
 from gpusnap.llm.weights import quantization, weights
 from tests.unit.llm.gguf_files import U32, gguf_file, model_bytes, pair, tensor
@@ -37,7 +39,6 @@ def test_parts_of_a_model() -> None:
     result = weights(model([*TENSORS, OUTPUT]))
     assert result.input == 1000 * KIB
     assert result.layers == [90 * KIB + 8, 180 * KIB, 7 * KIB]
-    assert result.experts == [80 * KIB, 160 * KIB, 0]
     assert result.output == 1001 * KIB
     assert result.tied == 0
     assert (result.total.value, result.total.provenance) == (2278 * KIB + 8, "computed:gguf")
@@ -71,8 +72,10 @@ def test_partial_offload_takes_the_last_layers_and_the_output_first() -> None:
 def test_cpu_moe_leaves_only_the_experts_in_ram() -> None:
     result, placement = weights(model([*TENSORS, OUTPUT])), place(3, -1)
     assert placement is not None
-    assert result.on_card(placement, 0, cpu_experts=1).value == (1278 - 80) * KIB + 8
-    assert result.on_card(placement, 0, cpu_experts=3).value == (1278 - 240) * KIB + 8
+    alone = Cards({0: 0}, [0], [1.0])
+    some, every = Overrides([("experts", "1")], alone), Overrides([("experts", "all")], alone)
+    assert result.on_card(placement, 0, some).value == (1278 - 80) * KIB + 8
+    assert result.on_card(placement, 0, every).value == (1278 - 240) * KIB + 8
 
 
 def test_two_cards_share_the_layers_in_order() -> None:
