@@ -95,20 +95,29 @@ def _check(request: RecordRequest) -> None:
         raise CommandError("--max-failures: expected at least 1")
     if not request.file:
         raise CommandError("FILE: expected a name")
+    if request.file.endswith((".gz", ".zst")):
+        plain = request.file.rpartition(".")[0]
+        raise CommandError(f"{request.file}: a recording grows as plain lines: name it {plain}, compress it later")
     if request.summary is not None:
-        _check_summary(request.summary)
+        _check_summary(request.summary, request.file)
     if request.command is None:
         return
     if not request.command:
         raise CommandError("no command after `--`")
     if request.count is not None or request.duration is not None:
         raise CommandError("the command's end ends the recording: --count and --for do not go with it")
+    if request.machine.replay is not None:
+        raise CommandError("--replay has a clock of its own: a command does not run by it")
     if request.file == "-":
         raise CommandError("`-` is the command's standard output too: name a file")
 
 
-def _check_summary(path: str) -> None:
+def _check_summary(path: str, recording: str) -> None:
     """It is written at the very end: a slip in its name must not show only when the command has run for a day."""
+    if path == recording or (path and os.path.realpath(path) == os.path.realpath(recording)):
+        raise CommandError(
+            f"--summary {path}: that is the recording itself, and would be replaced: name another file"
+        )
     folder = os.path.dirname(path) or "."
     if not path or os.path.isdir(path):
         raise CommandError(f"--summary {path!r}: expected the name of a file")

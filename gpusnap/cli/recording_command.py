@@ -15,6 +15,7 @@ from gpusnap.codec import dumps
 from gpusnap.record.child import CannotStart, Child
 from gpusnap.record.loop import Recorder, record_beside
 from gpusnap.record.summary import Peaks
+from gpusnap.text import clean
 
 if TYPE_CHECKING:
     from gpusnap.cli.recording import RecordRequest
@@ -52,7 +53,7 @@ def _say_what_it_took(request: RecordRequest, command: list[str], run: CommandRu
     from gpusnap.collect.redact import redact
     from gpusnap.render.recording import run_lines
 
-    shown = redact(command)
+    shown = [clean(word) for word in redact(command)]
     code = 0 if run.exit_code is None else run.exit_code
     difference = _difference(peaks)
     if peaks.last is not None:

@@ -117,6 +117,7 @@ USAGE = [
     (["-", "--", "true"], "`-` is the command's standard output too: name a file"),
     (["{file}", "--count", "3", "--", "true"], "--count and --for do not go with it"),
     (["{file}", "--for", "3s", "--", "true"], "--count and --for do not go with it"),
+    (["{file}", *REPLAY, "--", "true"], "--replay has a clock of its own"),
     (["{file}", "--every", "0"], "--every: expected more than 0 seconds"),
     (["{file}", "--count", "0"], "--count: expected at least 1"),
     (["{file}", "--for", "0s"], "--for: expected more than 0 seconds"),
@@ -130,6 +131,9 @@ USAGE = [
     (["{file}/below.jsonl"], "there is no folder"),
     (["/"], "Is a directory"),
     (["/dev/null"], "not a regular file"),
+    (["{file}.gz"], "a recording grows as plain lines"),
+    (["{file}.zst", "--every", "1s"], "compress it later"),
+    (["-", "--summary", "-", "--count", "1"], "--summary -: that is the recording itself"),
 ]
 
 

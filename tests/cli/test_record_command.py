@@ -218,3 +218,24 @@ def test_without_a_command_a_summary_is_that_of_the_series(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(summary.read_bytes())
     assert (found["command"], found["exit_code"], found["samples"]) == ([], 0, 2)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_summary_never_replaces_its_recording(tmp_path: Path, linked: bool) -> None:
+    path, summary = tmp_path / "a.jsonl", tmp_path / ("link.json" if linked else "a.jsonl")
+    assert record(str(path)).returncode == 0
+    if linked:
+        summary.symlink_to(path)
+    before = path.read_bytes()
+    done = record(str(path), "--summary", str(summary), "--", "true")
+    assert done.returncode == 2
+    assert "that is the recording itself" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_words_that_are_no_utf8_cost_neither_the_summary_nor_the_exit_code(tmp_path: Path) -> None:
+    path, summary = tmp_path / "a.jsonl", tmp_path / "s.json"
+    word = os.fsdecode(b"\xff")
+    done = record(str(path), "--summary", str(summary), "--", "sh", "-c", "exit 5", word)
+    assert done.returncode == 5
+    assert json.loads(summary.read_text())["command"] == ["sh", "-c", "exit 5", "\\xff"]
