@@ -10,7 +10,7 @@ from gpusnap.cli import exits
 from gpusnap.cli.around import look_around
 from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
 from gpusnap.cli.snapping import SnapRequest, exit_code, take
-from gpusnap.render.ps_select import GROUP_KEYS, SORT_KEYS, Selection, group_rows, select
+from gpusnap.render.ps_select import GROUP_KEYS, SORT_KEYS, Selection, select, select_groups, undecided
 
 if TYPE_CHECKING:
     from gpusnap.model import Group, Process, Snapshot
@@ -74,6 +74,10 @@ def _check(request: PsRequest) -> None:
     ):
         if value is not None and value not in allowed:
             raise CommandError(f"{option} {value!r}: expected one of {', '.join(allowed)}")
+    if wanted.user == "":
+        raise CommandError("--user '': expected a name or uid (an empty variable?)")
+    if request.source is not None and request.snap.machine.replay is not None:
+        raise CommandError("--from and --replay contradict each other: say which is meant")
     if wanted.top is not None and wanted.top < 1:
         raise CommandError(f"--top {wanted.top}: expected 1 or more")
 
@@ -94,8 +98,10 @@ def _loaded(request: PsRequest) -> Snapshot:
 
 def _show(document: Snapshot, request: PsRequest, code: int) -> int:
     request.selection.adapters = _named(document, request.adapters)
-    rows = select(document, request.selection)
-    groups = group_rows(rows, request.group_by) if request.group_by is not None else None
+    if request.group_by is not None:
+        rows, groups = select_groups(document, request.selection, request.group_by)
+    else:
+        rows, groups = select(document, request.selection), None
     if request.json:
         _show_json(document, rows, groups)
         return code
@@ -115,6 +121,10 @@ def _show(document: Snapshot, request: PsRequest, code: int) -> int:
         lines = group_lines({**document, "processes": rows}, groups, request.group_by, layout)
     else:
         lines = ps_lines(document, rows, layout)
+    count, figures = undecided(document, request.selection)
+    if count:
+        processes = "1 process" if count == 1 else f"{count} processes"
+        lines += ["", f"{processes} left out: {' or '.join(figures)} not known."]
     if lines:
         text = "\n".join(lines) + "\n"
         write_out(text.encode(sys.stdout.encoding or "utf-8", "replace"))

@@ -36,7 +36,7 @@ def command(
         int | None,
         typer.Option("--min-vram", parser=o.size, metavar="SIZE", help="At least this much, such as 256MiB."),
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", metavar="N", help="The first N rows.")] = None,
+    top: Annotated[int | None, typer.Option("--top", metavar="N", help="The first N rows, or groups.")] = None,
     group_by: Annotated[str | None, typer.Option("--group-by", metavar="KEY", help="|".join(GROUP_KEYS))] = None,
     wide: Annotated[
         bool, typer.Option("--wide", help="Start, container or unit, job, folder, command line too.")

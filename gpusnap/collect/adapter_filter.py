@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gpusnap.collect.harvest import AdapterFacts
 
 
+_MODEL_DIGITS = 3  # fewer are a slip in an index sooner than a model
+
+
 class NoSuchAdapter(ValueError):
     """Nothing on this machine answers to the word; the message is for a person."""
 
@@ -38,8 +41,14 @@ def names_adapter(word: str, row: Mapping[str, object]) -> bool:
 
 
 def named_by(word: str, rows: Sequence[Mapping[str, object]]) -> set[object]:
-    """The ids of the adapters that `word` names. A card's partitions come with it: its processes stand on them."""
+    """The ids of the adapters that `word` names. A card's partitions come with it: its processes stand on them.
+
+    A number is an index; one that no card has may be a word of a model: 4080.
+    """
     cards = {row.get("id") for row in rows if names_adapter(word, row)}
+    text = word.strip()
+    if not cards and whole_number(text) is not None and len(text) >= _MODEL_DIGITS:
+        cards = {row.get("id") for row in rows if text in str(row.get("model") or "").split()}
     return cards | {row.get("id") for row in rows if row.get("parent") in cards}
 
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gpusnap.model import Adapter, Snapshot
 
 
+_MODEL_DIGITS = 3  # fewer are a slip in an index sooner than a model
+
+
 class NoSuchSubject(Exception):
     """One line for people; the command ends with exit code 2."""
 
@@ -90,6 +93,8 @@ def _adapter(text: str, document: Snapshot) -> Chosen:
     cards = document["adapters"]
     number = whole_number(text)
     matches = _by_index(number, cards) if number is not None else _by_name(text.lower(), cards)
+    if number is not None and not matches and len(text) >= _MODEL_DIGITS:  # `gpu:4080`
+        matches = [card for card in cards if text in (card["model"] or "").split()]
     if not matches:
         raise NoSuchSubject(f"no adapter {text!r}; known: {_known(document)}")
     return _one(matches, text)

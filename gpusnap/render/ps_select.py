@@ -48,28 +48,53 @@ class Selection:
 
 def select(document: Snapshot, wanted: Selection) -> list[Process]:
     """The chosen rows, sorted; what was not measured stands last, since it is not small."""
-    unified = {row["id"] for row in document["adapters"] if row["memory"]["kind"] == "unified"}
-    rows = [row for row in document["processes"] or () if _matches(document, row, wanted, unified)]
-    taken = parse_rfc3339(document["taken_at"])
-    rows = sort_rows(rows, wanted.sort, taken, unified)
-    return rows if wanted.top is None else rows[: wanted.top]
+    return _chosen(document, wanted)[: wanted.top]
 
 
-def _matches(document: Snapshot, row: Process, wanted: Selection, unified: set[str]) -> bool:
+def select_groups(document: Snapshot, wanted: Selection, key: str) -> tuple[list[Process], list[Group]]:
+    """The rows of the groups by `key`, and these; `--top` counts groups, each with all of its chosen rows."""
+    rows = _chosen(document, wanted)
+    groups = group_rows(rows, key)[: wanted.top]
+    shown = {group["key"] for group in groups}
+    return [row for row in rows if key_of(row, key) in shown], groups
+
+
+def _chosen(document: Snapshot, wanted: Selection) -> list[Process]:
+    unified = _unified(document)
+    rows = [row for row in document["processes"] or () if not _misses(document, row, wanted, unified)]
+    return sort_rows(rows, wanted.sort, parse_rfc3339(document["taken_at"]), unified)
+
+
+def undecided(document: Snapshot, wanted: Selection) -> tuple[int, list[str]]:
+    """How many rows were left out only because a figure that a filter asks for is not known, and which figures."""
+    unified = _unified(document)
+    missed = [_misses(document, row, wanted, unified) for row in document["processes"] or ()]
+    unknown = [names for names in missed if names and None not in names]
+    return len(unknown), sorted({name for names in unknown for name in names if name is not None})
+
+
+def _unified(document: Snapshot) -> set[str]:
+    return {row["id"] for row in document["adapters"] if row["memory"]["kind"] == "unified"}
+
+
+def _misses(document: Snapshot, row: Process, wanted: Selection, unified: set[str]) -> list[str | None]:
+    """What keeps a row out: None for a filter that it fails, a figure's name where the figure is not known."""
+    found: list[str | None] = []
     if wanted.adapters is not None and row["adapter"] not in wanted.adapters:
-        return False
+        found.append(None)
     if wanted.user is not None and wanted.user not in (row["user"], str(row["uid"])):
-        return False
+        found.append("user" if row["user"] is None else None)
     if wanted.category is not None and row["category"] != wanted.category:
-        return False
+        found.append(None)
     if wanted.state is not None and row["state"] != wanted.state:
-        return False
+        found.append("state" if row["state"] is None else None)
     if wanted.orphans and not is_orphan(document, row, wanted.around):
-        return False
+        found.append(None)
     if wanted.min_vram is not None:
         held = held_bytes(row, unified)
-        return held is not None and held >= wanted.min_vram
-    return True
+        if held is None or held < wanted.min_vram:
+            found.append("VRAM" if held is None else None)
+    return found
 
 
 def held_bytes(row: Process, unified: set[str]) -> int | None:
@@ -110,12 +135,15 @@ def age_of(row: Process, taken: float) -> float | None:
     return max(0.0, taken - parse_rfc3339(row["started_at"]))
 
 
+def key_of(row: Process, key: str) -> str | None:
+    return program_of(row) if key == "program" else row[key]  # type: ignore[literal-required]
+
+
 def group_rows(rows: list[Process], key: str) -> list[Group]:
     """One entry a key; sums hold the measured figures, `unmeasured` counts the rows without one."""
     groups: dict[str | None, list[Process]] = {}
     for row in rows:
-        name = program_of(row) if key == "program" else row[key]  # type: ignore[literal-required]
-        groups.setdefault(name, []).append(row)
+        groups.setdefault(key_of(row, key), []).append(row)
     result = [_group(name, members) for name, members in groups.items()]
     result.sort(key=_largest_first)
     return result

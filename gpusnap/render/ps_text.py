@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.render.card import card_lines
 from gpusnap.render.program import program_of
-from gpusnap.render.ps_select import age_of
+from gpusnap.render.ps_select import age_of, key_of
 from gpusnap.render.reasons import in_words, short
 from gpusnap.render.table import render_table
 from gpusnap.render.units import format_age, format_bytes, format_number, pick_unit
@@ -131,17 +131,15 @@ def _memory_cell(rows: list[Process], layout: Layout) -> Callable[[int | None], 
 def _vram_cell(
     document: Snapshot, rows: list[Process], memory: Callable[[int | None], str]
 ) -> Callable[[Process], str]:
-    """On unified memory the word stands once: the figures are in the SYSTEM column."""
-    is_unified = {
-        id(row): document["provenance"][row["provenance"]].get("vram_bytes", "") == "null:unified-memory"
-        for row in rows
-    }
-    first = next((id(row) for row in rows if is_unified[id(row)]), None)
+    """On unified memory the word stands once in a run of rows: the figures are in the SYSTEM column."""
+    is_unified = [
+        document["provenance"][row["provenance"]].get("vram_bytes", "") == "null:unified-memory" for row in rows
+    ]
+    runs = zip(rows, is_unified, [False, *is_unified], strict=False)
+    words = {id(row): "" if above else "unified" for row, here, above in runs if here}
 
     def cell(row: Process) -> str:
-        if is_unified.get(id(row), False):
-            return "unified" if id(row) == first else ""
-        return memory(row["vram_bytes"])
+        return words[id(row)] if id(row) in words else memory(row["vram_bytes"])
 
     return cell
 
@@ -214,7 +212,7 @@ def group_lines(document: Snapshot, groups: list[Group], key: str, layout: Layou
     unit = pick_unit(count for group in groups for count in (group["vram_bytes"], group["spill_bytes"]))
     body = []
     for group in groups:
-        members = [row for row in rows if _key_of(row, key) == group["key"]]
+        members = [row for row in rows if key_of(row, key) == group["key"]]
         ages = [age for row in members if (age := age_of(row, taken)) is not None]
         busy = [row["gpu_percent"] for row in members if row["gpu_percent"] is not None]
         body.append(
@@ -230,10 +228,6 @@ def group_lines(document: Snapshot, groups: list[Group], key: str, layout: Layou
         )
     header = [key.upper(), "PROCESSES", "VRAM", "SPILL", "UNMEASURED", "OLDEST", "BUSIEST%"]
     return [*lines, "", *render_table(header, body, "lrrrrrr", width=layout.width, flex=0, indent="  ")]
-
-
-def _key_of(row: Process, key: str) -> object:
-    return program_of(row) if key == "program" else row[key]  # type: ignore[literal-required]
 
 
 def _group_bytes(count: int | None, unit: str, layout: Layout) -> str:

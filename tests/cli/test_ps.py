@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,58 @@ def test_a_card_is_shown_with_its_partitions_and_what_stands_on_them() -> None:
         ]
         rows = json.loads(ps("--replay", machine, "--adapter", word, "--json"))["processes"]
         assert [row["pid"] for row in rows] == [5001, 5002]
+
+
+def refused(*words: str) -> str:
+    done = run_gpusnap("ps", *words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    (line,) = done.stderr.decode().splitlines()
+    return line
+
+
+def test_an_empty_user_is_a_slip_and_not_nobody() -> None:
+    assert "--user ''" in refused("--user", "", "--replay", EXAMPLE)
+
+
+def test_a_file_and_a_replayed_machine_are_not_both_shown() -> None:
+    message = refused("--from", str(ROOT / "examples/after-load.json"), "--replay", EXAMPLE)
+    assert "--from and --replay contradict each other" in message
+
+
+def test_the_number_of_a_model_names_its_card() -> None:
+    assert len(rows_of(ps("--adapter", "4080", "--replay", EXAMPLE))) == 5
+    assert "no adapter is named '408'" in refused("--adapter", "408", "--replay", EXAMPLE)
+
+
+def test_the_first_groups_are_whole_groups() -> None:
+    """Cutting the rows first would sum two of the desktop's three processes and call that the desktop."""
+    whole = json.loads(ps("--group-by", "category", "--json", "--replay", EXAMPLE))
+    words = ("--group-by", "category", "--top", "2", "--sort", "pid", "--json", "--replay", EXAMPLE)
+    first = json.loads(ps(*words))
+    assert [group["key"] for group in whole["groups"]] == ["llm", "desktop", "browser"]
+    assert first["groups"] == whole["groups"][:2]
+    assert [row["pid"] for row in first["processes"]] == [2210, 2215, 2301, 4711]
+
+
+def test_a_filter_that_asks_for_an_unknown_figure_says_what_it_left_out() -> None:
+    fiji, guest = (str(ROOT / "tests/machines" / name) for name in ("fiji-5.8", "wsl2-nvidia"))
+    assert "1 process left out: VRAM not known." in ps("--min-vram", "1", "--replay", fiji)
+    assert "2 processes left out: user not known." in ps("--user", "alice", "--replay", guest)
+    assert "2 processes left out: VRAM or user not known." in ps(
+        "--user", "alice", "--min-vram", "1", "--replay", guest
+    )
+    assert "left out" not in ps("--user", "bob", "--min-vram", "1", "--replay", fiji)  # Xorg is root's: no doubt
+    assert "left out" not in ps("--min-vram", "1GiB", "--replay", EXAMPLE)
+
+
+def test_no_cell_is_empty_below_one_that_does_not_say_unified() -> None:
+    text = ps("--replay", str(ROOT / "tests/machines/windows-nvidia-intel"))
+    lines = text.splitlines()
+    head = next(line for line in lines if "VRAM" in line)
+    column = slice(head.index("VRAM") - 3, head.index("VRAM") + 4)
+    cells = [
+        line[column].strip() for line in lines[lines.index(head) + 1 :] if line.strip() and "measured" not in line
+    ]
+    assert len(cells) == 8
+    for above, here in pairwise(cells):
+        assert here or above in ("", "unified")

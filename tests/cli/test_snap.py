@@ -102,6 +102,7 @@ def test_broken_pipe_is_silent_141() -> None:
         ["snap", "--procfs", "/no/such/folder"],
         ["snap", "--adapter", "7"],
         ["snap", "stray"],
+        ["snap", "-o", "/tmp/never-written.json.gz"],
         ["snap", "--no-such-option"],
         ["nonsense"],
         ["ps", "--sort", "size"],
@@ -193,7 +194,7 @@ def test_plain_snap_and_snap_with_options_are_the_same_document(tmp_path: Path) 
     assert plain == through_typer
 
 
-@pytest.mark.parametrize("word", ["0", "GPU-3f7c", "3f7c0d5e", "0000:01:00.0", "01:00.0", "rtx 4080"])
+@pytest.mark.parametrize("word", ["0", "GPU-3f7c", "3f7c0d5e", "0000:01:00.0", "01:00.0", "rtx 4080", "4080"])
 def test_adapter_is_named_by_any_of_its_names(word: str) -> None:
     document = json.loads(run_gpusnap("snap", "--replay", EXAMPLE, "--adapter", word).stdout)
     assert [row["index"] for row in document["adapters"]] == [0]
