@@ -10,7 +10,7 @@ from gpusnap.cli import exits
 from gpusnap.cli.around import look_around
 from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
 from gpusnap.cli.snapping import SnapRequest, exit_code, open_collector, sample, say_backends
-from gpusnap.text import whole_number
+from gpusnap.text import clean, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "svg", "html", "openmetrics")
 _MAX_INDEX = 255
+_MOST_NAMED = 4
 PICTURES = frozenset({"svg", "html"})
 
 
@@ -66,6 +67,8 @@ def explain(request: ExplainRequest) -> int:
         source = wish.value if wish.kind == "file" else request.source
         if source is None:
             return _explain_live(request, wish)
+        if request.snap.machine.replay is not None:
+            raise CommandError(f"{source} and --replay contradict each other: say which is meant")
         _explain_file(request, wish, source)
     except (DocumentError, NoSuchSubject) as fault:
         raise CommandError(str(fault)) from fault
@@ -151,6 +154,7 @@ def _of_samples(request: ExplainRequest, samples: Iterator[Snapshot], wish: Wish
     from gpusnap.explain.history import History
     from gpusnap.explain.subject import choose
 
+    source = None if source is None else clean(source)  # its name may be no UTF-8, which JSON must be
     pictures = request.output_format in PICTURES
     history = History(pictures=pictures, source=source).feed(samples)
     if history.last is None:
@@ -178,7 +182,7 @@ def _everything(history: History) -> Snapshot:
 
 def _show(request: ExplainRequest, explained: Explained) -> None:
     if request.contexts and not explained.document["context"]:
-        say("gpusnap explain: --context: no process here whose cache can be computed")
+        say(f"gpusnap explain: --context: {_no_context(explained)}")
     if request.output_format == "json":
         from gpusnap.codec import dumps
 
@@ -201,13 +205,37 @@ def _show(request: ExplainRequest, explained: Explained) -> None:
         width=terminal_width(os.environ),
         sources=request.sources,
         colour=wants_colour(request.colour, sys.stdout.isatty(), os.environ),
-        command=" ".join(word for word in (request.what, _from(request)) if word),
+        command=_words(request),
     )
     write_out(("\n".join(lines) + "\n").encode(sys.stdout.encoding or "utf-8", "replace"))
 
 
-def _from(request: ExplainRequest) -> str | None:
-    return f"--from {request.source}" if request.source is not None else None
+def _no_context(explained: Explained) -> str:
+    """Other lengths are said of one process: which are worth asking, if none was named."""
+    if explained.document["subject"]["kind"] == "process":
+        return "the cache of this process can't be computed"
+    if explained.history is not None and explained.history.timeline.count > 1:
+        return "a recording says nothing of other lengths: ask one sample of it for a process, FILE@last"
+    known = {
+        row["pid"]
+        for row in explained.snapshot["processes"] or ()
+        if row["llm"] is not None and row["llm"]["kv_bytes_per_token"] is not None
+    }
+    if not known:
+        return "no process here whose cache can be computed"
+    return f"say which process is meant: {', '.join(f'pid:{pid}' for pid in sorted(known)[:_MOST_NAMED])}"
+
+
+def _words(request: ExplainRequest) -> str:
+    """What was asked, as a shell takes it, for the command that says where each number comes from."""
+    import shlex
+
+    words = [request.what, *_option("--from", request.source), *_option("--replay", request.snap.machine.replay)]
+    return shlex.join(word for word in words if word is not None)
+
+
+def _option(name: str, value: str | None) -> list[str]:
+    return [] if value is None else [name, value]
 
 
 def _write_metrics(samples: Iterator[Snapshot] | list[Snapshot]) -> None:

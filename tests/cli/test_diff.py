@@ -147,6 +147,7 @@ def test_an_error_is_one_line_with_file_place_and_expectation(files: Path) -> No
         (("a.json", "b.json", "--match", "name"), "expected one of identity, program"),
         (("a.json", "b.json", "--fail-above", "16G"), "is not a size"),
         (("a.json", "b.json", "--fail-above", "card:1GiB"), "expected SIZE or process:SIZE"),
+        (("a.json", "b.json", "--replay", EXAMPLE), "--replay is what `live` means: neither side is that"),
         (("a.json", "b.json", "--color", "blue"), "expected one of auto, always, never"),
     ],
 )

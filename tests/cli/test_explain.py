@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,7 +203,43 @@ def test_context_of_what_has_no_model_is_said_not_ignored() -> None:
     example = str(Path(__file__).parents[2] / "examples/machines/rtx4080-desktop")
     done = run_gpusnap("explain", "pid:3120", "--context", "8k", "--replay", example)
     assert done.returncode == 0
-    assert done.stderr == b"gpusnap explain: --context: no process here whose cache can be computed\n"
+    assert done.stderr == b"gpusnap explain: --context: the cache of this process can't be computed\n"
     with_model = run_gpusnap("explain", "pid:4711", "--context", "8k", "--replay", example)
     assert with_model.stderr == b""
     assert b"8k 1.2 GiB" in with_model.stdout
+
+
+@pytest.mark.parametrize("what", [(), ("gpu:0",)])
+def test_context_without_a_process_names_those_it_can_be_asked_of(what: tuple[str, ...]) -> None:
+    done = run_gpusnap("explain", *what, "--context", "8k", "--replay", EXAMPLE)
+    assert done.returncode == 0
+    assert done.stderr == b"gpusnap explain: --context: say which process is meant: pid:4711\n"
+
+
+def test_context_of_a_recording_says_what_can_be_asked() -> None:
+    done = run_gpusnap("explain", LEAK, "--context", "8k")
+    assert b"ask one sample of it for a process, FILE@last" in done.stderr
+
+
+def test_a_file_name_that_is_no_utf8_stands_in_json_escaped(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"bad\xff.json")
+    written(path, two_cards())
+    found = json.loads(explain("--from", str(path), "--json"))
+    assert found["subject"]["source"] == f"{tmp_path}/bad\\xff.json"
+
+
+@pytest.mark.parametrize("words", [("--from", LEAK), (LEAK,)])
+def test_a_file_and_a_replayed_machine_are_not_both_explained(words: tuple[str, ...]) -> None:
+    assert "--replay contradict each other" in refused(*words, "--replay", EXAMPLE)
+
+
+def test_the_command_for_the_sources_can_be_copied_and_means_the_same() -> None:
+    last = explain("gpu:4080 super", "--replay", EXAMPLE).splitlines()[-1]
+    program, command, *words = shlex.split(last.partition(": ")[2])
+    assert (program, command, words[-1]) == ("gpusnap", "explain", "--sources")
+    assert explain(*words).startswith("15.5 of 16.0 GiB used: ")
+
+
+def test_the_number_of_a_model_names_its_card() -> None:
+    assert explain("gpu:4080", "--replay", EXAMPLE).startswith("15.5 of 16.0 GiB used: ")
+    assert "no adapter '408'" in refused("gpu:408", "--replay", EXAMPLE)
