@@ -134,7 +134,8 @@ class SampleReader:
                 self._skips.add(number)
         if not found:
             raise DocumentError(
-                f"{self.name}: no whole sample in {self._skips.count} lines, expected {SNAPSHOT_SCHEMA}"
+                f"{self.name}: no whole sample in {self._skips.count} line{'s' * (self._skips.count != 1)}, "
+                f"expected {SNAPSHOT_SCHEMA}"
             )
 
     def _joined(self, lines: Iterator[tuple[int, bytes]]) -> bytes:

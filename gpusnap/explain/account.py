@@ -180,7 +180,7 @@ def _at_most(parts: list[Part]) -> list[Part]:
     if len(parts) <= MOST_PARTS:
         return parts
     small = parts[MOST_PARTS - 1 :]
-    return [*parts[: MOST_PARTS - 1], Part(f"{len(small)} others", sum(part.bytes for part in small))]
+    return [*parts[: MOST_PARTS - 1], Part(count_of(len(small), "other"), sum(part.bytes for part in small))]
 
 
 def _upto(card: Adapter) -> str:

@@ -12,6 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpusnap.explain.findings import thresholds as at
+from gpusnap.explain.words import count_of
 from gpusnap.timefmt import parse_rfc3339
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _pause_reason(before: Snapshot, after: Snapshot) -> str:
     if left["writer_pid"] != right["writer_pid"]:
         return "the recorder was not running"
     if right["missed_ticks"] > 0:
-        return f"the machine slept or was busy: {right['missed_ticks']} ticks missed"
+        return f"the machine slept or was busy: {count_of(right['missed_ticks'], 'tick')} missed"
     if right["sequence"] > left["sequence"] + 1:
-        return f"{right['sequence'] - left['sequence'] - 1} lines are lost"
+        return count_of(right["sequence"] - left["sequence"] - 1, "line is lost", "lines are lost")
     return "the machine slept or was busy"

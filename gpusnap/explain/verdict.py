@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gpusnap.explain import shape
 from gpusnap.explain.findings import thresholds as at
 from gpusnap.explain.theil_sen import monotony, theil_sen
+from gpusnap.explain.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +102,7 @@ def judge(points: Sequence[Point], split: LoadSplit | None = None) -> Verdict:
     split = split or LoadSplit()
     samples = sum(point.samples for point in points)
     if samples < at.SAMPLES or points[-1].time <= points[0].time:
-        return Verdict(UNKNOWN, f"{samples:.0f} samples; {at.SAMPLES} are needed", _slope(points))
+        return Verdict(UNKNOWN, f"{count_of(round(samples), 'sample')}; {at.SAMPLES} are needed", _slope(points))
     lows = [point.low for point in points]
     spread = max(point.high for point in points) - min(lows)
     sigma = shape.noise(lows)
@@ -150,7 +151,7 @@ def _judge_cycles(points: Sequence[Point], found: shape.Cycles, sigma: float) ->
 
 def _judge_humps(points: Sequence[Point], found: shape.Cycles) -> Verdict:
     """One to three rises and falls: enough to see that memory came back, too few for a trend."""
-    verdict = Verdict(UNKNOWN, f"{len(found.peaks)} cycles; {at.CYCLES} are needed", _slope(points))
+    verdict = Verdict(UNKNOWN, f"{count_of(len(found.peaks), 'cycle')}; {at.CYCLES} are needed", _slope(points))
     verdict.cycles = len(found.peaks)
     first, last = shape.head_and_tail([point.low for point in points])
     verdict.minima = min(point.low for point in points[: found.peaks[0] + 1]), last
@@ -186,7 +187,7 @@ def _judge_rise(points: Sequence[Point], sigma: float, split: LoadSplit) -> Verd
     sizes = [lows[index] - lows[index - 1] for index in steps]
     if sum(sizes) >= 0.8 * growth and len(steps) <= len(lows) // 4:
         if len(steps) < at.STEPS:
-            return Verdict(UNKNOWN, f"it rose in {len(steps)} steps; {at.STEPS} are needed", slope)
+            return Verdict(UNKNOWN, f"it rose in {count_of(len(steps), 'step')}; {at.STEPS} are needed", slope)
         verdict.word, verdict.why, verdict.rises = STEP_LEAK, "it rises in steps and never comes back", sizes
         verdict.since = points[steps[0]].start
         # A step before it may have come no later before the first sample than steps come after each other.

@@ -108,7 +108,8 @@ class Peaks:
         for key in self._adapters:
             unknown = self._unknown.get(key)
             if unknown is not None:
-                text = f"{unknown} samples have no figure for the memory used: the peak may be higher"
+                samples = "1 sample has" if unknown == 1 else f"{unknown} samples have"
+                text = f"{samples} no figure for the memory used: the peak may be higher"
                 found.append(_warning("peak-incomplete", text, key))
             if key not in left:
                 text = "what was left behind is unknown: no figure before or after, or the card was lost"

@@ -152,7 +152,8 @@ def _named(shares: list[Share], unit: str) -> list[tuple[str, str]]:
         found.append((name, format_number(abs(share.delta), unit)))
     others = visible[_NAMED:]
     if others:
-        found.append((f"{len(others)} others", format_number(abs(sum(share.delta for share in others)), unit)))
+        rest = abs(sum(share.delta for share in others))
+        found.append((_count(len(others), "other"), format_number(rest, unit)))
     return found
 
 

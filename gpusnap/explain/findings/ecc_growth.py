@@ -84,9 +84,9 @@ def counters(card: Adapter) -> list[str]:
         if corrected is not None or uncorrected is not None:
             lines.append(f"{scope} ({meaning}): {_count(corrected)} corrected, {_count(uncorrected)} uncorrected")
     if ecc["remapped_rows"] is not None:
-        lines.append(f"{ecc['remapped_rows']} rows remapped: repaired for good")
+        lines.append(f"{count_of(ecc['remapped_rows'], 'row')} remapped: repaired for good")
     if ecc["retired_pages"] is not None:
-        lines.append(f"{ecc['retired_pages']} pages retired")
+        lines.append(f"{count_of(ecc['retired_pages'], 'page')} retired")
     return lines
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpusnap.explain.findings import thresholds as at
 from gpusnap.explain.findings.make import found
 from gpusnap.explain.rows import entry_of, who
+from gpusnap.explain.words import count_of
 from gpusnap.render.units import format_bytes
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _found(view: CardView, row: Process, llm: LlmFacts, cache: int, entry: Mappi
         f"weights {format_bytes(llm['weights_bytes'])}, {_kind(entry, 'llm.weights_bytes')}",
     ]
     if llm["context_tokens"] is not None:
-        evidence.append(f"{llm['context_tokens']:,} tokens of context, {llm['sequences'] or '?'} sequences")
+        evidence.append(f"{llm['context_tokens']:,} tokens of context, {_sequences(llm['sequences'])}")
     if llm["kv_cache_used_bytes"] is not None:
         evidence.append(f"in use now: {format_bytes(llm['kv_cache_used_bytes'])}")
     if pool is not None:
@@ -77,3 +78,7 @@ def _found(view: CardView, row: Process, llm: LlmFacts, cache: int, entry: Mappi
 def _kind(entry: Mapping[str, str], leaf: str) -> str:
     """`computed`, `reported`, `estimated`: an estimate is marked as one."""
     return entry.get(leaf, "no source recorded").partition(":")[0]
+
+
+def _sequences(number: int | None) -> str:
+    return "sequences unknown" if number is None else count_of(number, "sequence")
