@@ -24,7 +24,7 @@ case $? in
     exit 0
     ;;
 1)  # also when a figure is missing that the comparison needs: unknown is not "fine"
-    $LOGGER "job $SLURM_JOB_ID of ${SLURM_JOB_USER:-?} left GPU memory behind, see $report"
+    $LOGGER "job $SLURM_JOB_ID of ${SLURM_JOB_USER:-?} left GPU memory behind, or nobody can tell: see $report"
     [ "$GPUSNAP_DRAIN" = 1 ] && exit 1
     exit 0
     ;;

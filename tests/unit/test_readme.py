@@ -76,3 +76,11 @@ def test_every_option_is_in_the_readme(command: str) -> None:
     assert options
     missing = {option for option in options if not re.search(re.escape(option) + r"\b", README)}
     assert not missing
+
+
+def test_the_lines_of_python_give_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {}
+    exec(block, names)  # noqa: S102 - our own lines
+    assert f"# {names['grown']}\n" in block
