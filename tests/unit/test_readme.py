@@ -6,6 +6,7 @@ command, are its output. A line that is only `...` stands for any lines, `…` a
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -84,3 +85,26 @@ def test_the_lines_of_python_give_what_they_say(monkeypatch: pytest.MonkeyPatch)
     names: dict[str, object] = {}
     exec(block, names)  # noqa: S102 - our own lines
     assert f"# {names['grown']}\n" in block
+
+
+GATES = [
+    line.partition("jq -e '")[2].partition("'")[0] for line in README.splitlines() if line.startswith("jq -e '")
+]
+LITTLE, MUCH = 1 << 20, 64 << 30
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize(
+    ("figures", "passes"),
+    [([LITTLE], True), ([LITTLE, LITTLE], True), ([LITTLE, MUCH], False), ([LITTLE, None], False), ([], False)],
+)
+def test_a_gate_of_a_summary_takes_no_unknown_for_fine(gate: str, figures: list[int | None], passes: bool) -> None:
+    """jq's `all` of nothing is true: a runner that lost its only card would pass."""
+    rows = [{"peak_bytes": figure, "left_bytes": figure} for figure in figures]
+    summary = json.dumps({"adapters": rows})
+    done = subprocess.run(["jq", "-e", gate], input=summary, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == ((0, "true\n") if passes else (1, "false\n"))
+
+
+def test_there_are_two_gates() -> None:
+    assert len(GATES) == 2
