@@ -53,7 +53,7 @@ def command(
 ) -> None:
     o.colour_word(colour)
     if schema:
-        print_schema("snapshot")
+        print_schema("snapshot", output)
         return
     options = CollectOptions(
         window=window,

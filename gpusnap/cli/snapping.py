@@ -148,6 +148,8 @@ def _write_raw(host: SavingHost, folder: str) -> None:
 def snap(request: SnapRequest) -> int:
     if request.per_pid and request.output_format != "prometheus":
         raise CommandError("--per-pid is for --format prometheus: JSON holds every process already")
+    if request.save_raw == "":
+        raise CommandError("--save-raw: a folder without a name (an empty variable?)")
     if request.output is not None and request.output.endswith((".gz", ".zst")):
         raise CommandError(f"-o {request.output}: nothing is compressed here: name it .json, or pipe it into gzip")
     document, collector = take(request)

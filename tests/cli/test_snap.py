@@ -102,6 +102,7 @@ def test_broken_pipe_is_silent_141() -> None:
         ["snap", "--procfs", "/no/such/folder"],
         ["snap", "--adapter", "7"],
         ["snap", "stray"],
+        ["snap", "--save-raw", ""],
         ["snap", "-o", "/tmp/never-written.json.gz"],
         ["snap", "--no-such-option"],
         ["nonsense"],
@@ -290,3 +291,10 @@ def test_procfs_and_sysfs_by_option_and_by_variable(tmp_path: Path) -> None:
     for document in (by_option, by_variable):
         assert document["uptime_seconds"] == 12345.67
         assert document["boot_id"] == "00000000-aaaa-4bbb-8ccc-dddddddddddd"
+
+
+def test_the_schema_goes_where_output_says(tmp_path: Path) -> None:
+    target = tmp_path / "schema.json"
+    done = run_gpusnap("snap", "--schema", "-o", str(target))
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert json.loads(target.read_bytes())["title"] == "gpusnap.snapshot/1"
