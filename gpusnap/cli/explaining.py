@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpusnap.collect import Collector
     from gpusnap.explain.explanation import Explained
     from gpusnap.explain.history import History
-    from gpusnap.explain.subject import Wish
+    from gpusnap.explain.subject import Chosen, Wish
     from gpusnap.explain.view import Viewer
     from gpusnap.host import Host
     from gpusnap.llm.aside import Aside
@@ -98,7 +98,7 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
             viewer=_viewer(host),
             around=look_around(host, document),
             contexts=request.contexts,
-            aside=_aside(collector, document, chosen.pid),
+            aside=_aside(collector, document, chosen),
         )
         _show(request, explained)
     code = exit_code(document, request.snap)
@@ -107,14 +107,16 @@ def _explain_live(request: ExplainRequest, wish: Wish) -> int:
     return code
 
 
-def _aside(collector: Collector, document: Snapshot, pid: int | None) -> Aside:
-    """What the look at the machine gave beyond the document."""
+def _aside(collector: Collector, document: Snapshot, chosen: Chosen) -> Aside:
+    """What the look at the machine gave beyond the document, of one process or one card."""
     from gpusnap.explain.committed import with_committed
+    from gpusnap.explain.visible import with_visible
     from gpusnap.llm.aside import NOTHING
 
-    if pid is None:
-        return NOTHING
-    return with_committed(collector.models.describer.aside(pid), document, collector.committed(pid))
+    if chosen.pid is not None:
+        aside = collector.models.describer.aside(chosen.pid)
+        return with_committed(aside, document, collector.committed(chosen.pid))
+    return NOTHING if chosen.adapter is None else with_visible(NOTHING, collector.beside(chosen.adapter))
 
 
 def _is_process(wish: Wish) -> bool:

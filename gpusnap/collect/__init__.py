@@ -58,6 +58,7 @@ class Collector:
         self._last_sample: float | None = None
         self._sampled = False
         self._found: list[tuple[AdapterFacts, ProcessFacts]] = []
+        self._adapters: list[AdapterFacts] = []
 
     @property
     def host(self) -> Host:
@@ -88,7 +89,7 @@ class Collector:
         found = merge_processes(harvests)
         refuse_more_than_the_card(adapters, found, warnings)
         processes = self._describe(adapters, found, warnings)
-        self._found = processes
+        self._found, self._adapters = processes, adapters
         warnings += self.models.describe(processes, self._table.raw_words)
         rows = [self._process_row(adapter, process, provenance) for adapter, process in processes]
         documents = self._adapter_rows(adapters, processes, provenance, warnings)
@@ -117,6 +118,10 @@ class Collector:
             for adapter, facts in self._found
             if facts.pid == pid and facts.committed
         }
+
+    def beside(self, adapter: str) -> dict[str, Reading]:
+        """What the last sample knows of an adapter that the document has no place for."""
+        return next((facts.beside for facts in self._adapters if facts.identity["id"] == adapter), {})
 
     def _open_window(self) -> float | None:
         """Wait between two samples of the rate counters; later samples of a run use the one before."""

@@ -61,6 +61,13 @@ def memory(tree: Tree, path: str, *, unified: Reading) -> Figures:
     }
 
 
+def visible(tree: Tree, path: str) -> Figures:
+    """The part of VRAM that the processor reaches: all of it with a resizable BAR, 256 MiB without."""
+    total = size(tree, f"{path}/mem_info_vis_vram_total", "sysfs.mem_info_vis_vram_total")
+    used = size(tree, f"{path}/mem_info_vis_vram_used", "sysfs.mem_info_vis_vram_used")
+    return {"visible_total_bytes": total, "visible_used_bytes": _within(used, total)}
+
+
 def _within(used: Reading, total: Reading) -> Reading:
     """More used than there is: a kernel's lost count (radeontop#108: 98 GB on a card of 1 GB)."""
     if isinstance(used.value, int) and isinstance(total.value, int) and used.value > total.value:

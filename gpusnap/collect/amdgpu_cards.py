@@ -46,6 +46,7 @@ class AmdgpuCards:
         kind = facts.identity["kind"]
         unified = amdgpu_card.kind_of_memory(None if isinstance(kind, Reading) else kind)
         facts.figures = amdgpu_card.memory(tree, path, unified=unified)
+        facts.beside = amdgpu_card.visible(tree, path)
         if blocked is None:
             facts.figures.update(amdgpu_card.live(tree, path))
             facts.identity["health"] = amdgpu_card.health(facts.figures)

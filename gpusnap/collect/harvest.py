@@ -20,10 +20,12 @@ class AdapterFacts:
     else. `identity` holds document values (id, index, vendor, model, kind, uuid, pci_address, driver,
     driver_version, parent, partition, health, power_state); a missing or None value leaves it to other
     backends; a `Reading` is allowed too and says why it is null. `figures` maps dotted leaves
-    (`memory.used_bytes`) to readings; a leaf that is missing becomes `null:not-exposed`.
+    (`memory.used_bytes`) to readings; a leaf that is missing becomes `null:not-exposed`. `beside` holds what the
+    document has no place for (`visible_total_bytes`); `explain` shows it.
     """
 
     __slots__ = (
+        "beside",
         "figures",
         "identity",
         "key",
@@ -38,6 +40,7 @@ class AdapterFacts:
         self.key = key
         self.identity: dict[str, object] = {}
         self.figures: dict[str, Reading] = {}
+        self.beside: dict[str, Reading] = {}
         # True when this backend is one that lists the processes of this adapter.
         self.lists_processes = False
         # "complete" | "partial", or a null reading that says why the list is unavailable.

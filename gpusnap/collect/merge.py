@@ -50,6 +50,7 @@ def _join(known: AdapterFacts, more: AdapterFacts) -> None:
         if leaf == "memory.reserved_bytes" and _counts_otherwise(known, more):
             continue
         known.figures[leaf] = better(known.figures.get(leaf), reading)
+    known.beside = {**more.beside, **known.beside}
     if more.lists_processes:
         _join_lists(known, more)
     if known.shared_clients is None or (

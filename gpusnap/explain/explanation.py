@@ -8,7 +8,7 @@ import gpusnap
 from gpusnap.explain.account import process_sentence, sentence
 from gpusnap.explain.figures import card_figures, process_figures
 from gpusnap.explain.findings.registry import in_card, in_document, in_history, ranked
-from gpusnap.explain.process import context_rows, with_words
+from gpusnap.explain.process import context_rows, extra_figures, with_words
 from gpusnap.explain.rows import card_name, rows_of
 from gpusnap.explain.series import Judged, judge_all, row_of
 from gpusnap.explain.several import several
@@ -51,7 +51,7 @@ def explain_snapshot(
     contexts: Sequence[int] = (),
     aside: Aside = NOTHING,
 ) -> Explained:
-    """The machine, one card, or one process on all its cards; `aside` is what a live look adds to the process."""
+    """The machine, one card, or one process on all its cards; `aside` is what a live look adds."""
     if chosen.pid is not None:
         return _explain_process(snapshot, chosen, source, viewer, around, contexts, aside)
     cards = [card for card in snapshot["adapters"] if chosen.adapter in (None, card["id"], card["parent"])]
@@ -63,7 +63,7 @@ def explain_snapshot(
     document = _document(
         _subject(chosen, source),
         _answer(snapshot, cards, findings),
-        _figures(snapshot, cards, causes),
+        [*_figures(snapshot, cards, causes), *extra_figures(aside)],
         findings,
         [],
         snapshot["warnings"],

@@ -103,6 +103,11 @@ def with_words(document: Snapshot, rows: Sequence[Process], aside: Aside = NOTHI
             said = words.get(figure["field"]) if figure["value"] is not None else None
             told.append({**figure, "says": said} if said is not None else figure)
     told += [_of_torch(row) for row in rows[:1] if "pytorch" in (row["runtimes"] or ()) and row["llm"] is None]
+    return [*told, *extra_figures(aside)]
+
+
+def extra_figures(aside: Aside) -> list[Figure]:
+    """What a live look gave beyond the document, as figures."""
     extras = [
         {
             "field": extra.field,
@@ -113,7 +118,7 @@ def with_words(document: Snapshot, rows: Sequence[Process], aside: Aside = NOTHI
         }
         for extra in aside.extras
     ]
-    return cast("list[Figure]", [*told, *extras])
+    return cast("list[Figure]", extras)
 
 
 def _of_torch(row: Process) -> Figure:
