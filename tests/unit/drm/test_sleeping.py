@@ -17,7 +17,7 @@ MACHINES = Path(__file__).parents[2] / "machines"
 
 # What never touches a card. Everything else below its folder may wake it.
 HARMLESS = {"class", "vendor", "device", "revision", "power/runtime_status", "uevent", "boot_vga"}
-BOOKS = {"mem_info_vram_total", "mem_info_vram_used", "mem_info_gtt_total", "mem_info_gtt_used"}
+BOOKS = {f"mem_info_{pool}_{what}" for pool in ("vram", "vis_vram", "gtt") for what in ("total", "used")}
 STATIC = {"product_name", "unique_id", "current_compute_partition"}
 
 
