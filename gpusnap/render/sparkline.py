@@ -1,7 +1,7 @@
 """A series in one line of text: eight heights, columns by time, a dot where nothing was measured.
 
-Down-sampled by minimum and maximum: where a column saw both ends of a swing, the low and the high one take
-turns, so that a sawtooth looks like one.
+Down-sampled by minimum and maximum: where a column saw both ends of a swing, it shows the one that its left
+neighbour does not, so that a sawtooth looks like one and no peak hides between two lows.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ def sparkline(points: Sequence[Point], start: float, end: float, width: int, *, 
             low[column] = point.low if held_low is None else min(held_low, point.low)
             high[column] = point.high if held_high is None else max(held_high, point.high)
     span = top - floor
-    drawn = []
-    for column, (least, most) in enumerate(zip(low, high, strict=True)):
+    drawn, before = [], None
+    for least, most in zip(low, high, strict=True):
         if least is None or most is None:
             drawn.append(NOTHING)
+            before = None
             continue
         swings = span > 0 and most - least >= _SWING * span
-        drawn.append(_height(least if swings and column % 2 == 0 else most, floor, span))
+        is_low = swings and (before is None or before - least > most - before)
+        before = least if is_low else most
+        drawn.append(_height(before, floor, span))
     return "".join(drawn)
 
 

@@ -77,5 +77,11 @@ def test_a_sawtooth_that_is_finer_than_the_columns_still_looks_like_one() -> Non
     assert sparkline(points(teeth), 0, 800, 8, floor=0, top=10) == "▁█▁█▁█▁█"
 
 
+def test_a_peak_in_every_second_column_is_seen_in_each_of_them() -> None:
+    # The first half of each ten seconds up, the rest down: with a column for five, an odd one would see lows only.
+    swings = [10.0 if step % 10 in (1, 2) else 0.0 for step in range(200)]
+    assert sparkline(points(swings), 0, 200, 40, floor=0, top=10) == "▁▁" + "█▁" * 19
+
+
 def test_a_level_line_is_level() -> None:
     assert sparkline(points([5.0] * 20), 0, 20, 5, floor=5, top=5) == "▁▁▁▁▁"
