@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Literal
 
 from gpusnap.cli import exits
-from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
+from gpusnap.cli.io import CommandError, leave, say, screen, write_out, write_text
 from gpusnap.cli.snapping import SnapRequest, take
 
 if TYPE_CHECKING:
@@ -130,11 +129,10 @@ def _show(result: Diff, before: Snapshot, after: Snapshot, request: DiffRequest)
             result,
             before,
             after,
-            width=terminal_width(os.environ),
+            screen(request.colour),
             min_bytes=request.min_bytes,
-            colour=wants_colour(request.colour, sys.stdout.isatty(), os.environ),
         )
-    write_out(("\n".join(lines) + "\n").encode(sys.stdout.encoding or "utf-8", "replace"))
+    write_text(lines)
 
 
 def _exit_code(result: Diff, before: Snapshot, after: Snapshot, request: DiffRequest) -> int:

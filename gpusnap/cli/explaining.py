@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.cli import exits
 from gpusnap.cli.around import look_around
-from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
+from gpusnap.cli.io import CommandError, leave, say, screen, write_out, write_text
 from gpusnap.cli.snapping import SnapRequest, exit_code, open_collector, sample, say_backends
 from gpusnap.text import clean, whole_number
 
@@ -204,12 +204,12 @@ def _show(request: ExplainRequest, explained: Explained) -> None:
 
     lines = explain_lines(
         explained,
-        width=terminal_width(os.environ),
+        screen(request.colour),
         sources=request.sources,
-        colour=wants_colour(request.colour, sys.stdout.isatty(), os.environ),
         command=_words(request),
+        replay=request.snap.machine.replay,
     )
-    write_out(("\n".join(lines) + "\n").encode(sys.stdout.encoding or "utf-8", "replace"))
+    write_text(lines)
 
 
 def _no_context(explained: Explained) -> str:

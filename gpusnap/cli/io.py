@@ -11,7 +11,9 @@ from gpusnap.cli.standard import write_standard_output
 from gpusnap.text import printable, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from gpusnap.render.screen import Screen
 
 
 # Windows' console: winbase.h, wincon.h.
@@ -33,6 +35,10 @@ def say(message: str) -> None:
     File names and the words of a command line stand in messages: they drive no terminal.
     """
     line = printable(" ".join(message.splitlines()))
+    if not line.isascii():
+        from gpusnap.render.signs import in_signs_of
+
+        line = in_signs_of(getattr(sys.stderr, "encoding", None) or "utf-8", line)
     try:
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
@@ -71,6 +77,24 @@ def write_out(data: bytes, output: str | None = None, *, mode: int = 0o640) -> N
         name = "standard output" if output in (None, "-") else output
         # A stream that can't be flushed must not be flushed again at exit.
         raise CommandError(f"{name}: {fault.strerror or fault}", exits.NOTHING_COLLECTED) from fault
+
+
+def screen(colour: str) -> Screen:
+    """Standard output as a place for text: its width, `--color`, the signs that its encoding has."""
+    from gpusnap.render.screen import Screen
+
+    environ = os.environ
+    coloured = wants_colour(colour, sys.stdout.isatty(), environ)
+    return Screen(terminal_width(environ), colour=coloured, encoding=sys.stdout.encoding or "utf-8")
+
+
+def write_text(lines: Sequence[str]) -> None:
+    """Lines for people, in signs that standard output can carry."""
+    from gpusnap.render.signs import in_signs_of
+
+    encoding = sys.stdout.encoding or "utf-8"
+    text = "".join(in_signs_of(encoding, line) + "\n" for line in lines)
+    write_out(text.encode(encoding, "backslashreplace"))
 
 
 def _replace(path: str, data: bytes, mode: int) -> None:

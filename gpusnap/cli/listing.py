@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from gpusnap.cli import exits
 from gpusnap.cli.around import look_around
-from gpusnap.cli.io import CommandError, leave, say, terminal_width, wants_colour, write_out
+from gpusnap.cli.io import CommandError, leave, say, screen, write_out, write_text
 from gpusnap.cli.snapping import SnapRequest, exit_code, take
 from gpusnap.render.ps_select import GROUP_KEYS, SORT_KEYS, Selection, select, select_groups, undecided
 
@@ -107,13 +106,7 @@ def _show(document: Snapshot, request: PsRequest, code: int) -> int:
         return code
     from gpusnap.render.ps_text import Layout, group_lines, ps_lines
 
-    environ = os.environ
-    layout = Layout(
-        width=terminal_width(environ),
-        wide=request.wide,
-        plain_bytes=request.plain_bytes,
-        colour=wants_colour(request.colour, sys.stdout.isatty(), environ),
-    )
+    layout = Layout(screen(request.colour), wide=request.wide, plain_bytes=request.plain_bytes)
     if request.selection.adapters is not None:
         kept = [row for row in document["adapters"] if row["id"] in request.selection.adapters]
         document = {**document, "adapters": kept}
@@ -124,10 +117,9 @@ def _show(document: Snapshot, request: PsRequest, code: int) -> int:
     count, figures = undecided(document, request.selection)
     if count:
         processes = "1 process" if count == 1 else f"{count} processes"
-        lines += ["", f"{processes} left out: {' or '.join(figures)} not known."]
+        lines += ["", *layout.screen.filled(f"{processes} left out: {' or '.join(figures)} not known.")]
     if lines:
-        text = "\n".join(lines) + "\n"
-        write_out(text.encode(sys.stdout.encoding or "utf-8", "replace"))
+        write_text(lines)
     return code
 
 

@@ -116,6 +116,10 @@ def _overwrite(text: str) -> None:
 
 
 def _put(text: str) -> None:
+    if not text.isascii():
+        from gpusnap.render.signs import in_signs_of
+
+        text = in_signs_of(getattr(sys.stderr, "encoding", None) or "utf-8", text)
     try:
         sys.stderr.write(text)
         sys.stderr.flush()

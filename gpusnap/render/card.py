@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.explain.rows import model_name
 from gpusnap.fields import CATEGORIES
+from gpusnap.render.columns import display_width
 from gpusnap.render.reasons import in_words
 from gpusnap.render.rounding import apportion as to_steps
 from gpusnap.render.rounding import show_steps, steps
@@ -13,10 +14,12 @@ from gpusnap.render.units import apportion, format_number, format_of_total, pick
 
 if TYPE_CHECKING:
     from gpusnap.model import Adapter, Snapshot
+    from gpusnap.render.screen import Screen
 
 _SHADES = {"attributed": "█", "shared": "▓", "unattributed": "▒", "reserved": "░", "free": "·"}
 _COLOURS = {"█": "32", "▓": "36", "▒": "33", "░": "90", "·": "90"}
 BAR_WIDTH = 60
+INDENT = " " * 7
 
 
 def sentence(row: Adapter, sources: dict[str, str]) -> str:
@@ -165,26 +168,32 @@ def bar(row: Adapter, width: int) -> str | None:
 
 def _coloured(cells: str) -> str:
     """Runs of one shade in its colour; the shades alone say the same."""
-    painted = ""
-    for shade, code in _COLOURS.items():
-        count = cells.count(shade)
-        if count > 0:
-            painted += f"\x1b[{code}m{shade * count}\x1b[0m"
-    return painted
+    counts = {shade: cells.count(shade) for shade in _COLOURS}
+    return "".join(
+        f"\x1b[{_COLOURS[shade]}m{shade * count}\x1b[0m" for shade, count in counts.items() if count > 0
+    )
 
 
-def card_lines(document: Snapshot, row: Adapter, width: int | None, *, colour: bool = False) -> list[str]:
+def card_lines(document: Snapshot, row: Adapter, screen: Screen) -> list[str]:
     sources = document["provenance"][row["provenance"]]
-    lines = [f"{title(row)}   {sentence(row, sources)}"]
+    lines = head_lines(title(row), sentence(row, sources), screen)
     line = account_line(row)
     if line is not None:
-        lines.append("       " + line)
-        drawn = bar(row, min(BAR_WIDTH, (width or 80) - 8))
+        lines += screen.filled(line, INDENT)
+        drawn = bar(row, max(1, min(BAR_WIDTH, (screen.width or 80) - len(INDENT) - 1)))
         if drawn is not None:
-            lines.append("       " + (_coloured(drawn) if colour else drawn))
+            lines.append(INDENT + (_coloured(drawn) if screen.colour else drawn))
     if row["processes_listed"] == "unavailable":
-        lines.append("       cannot list its processes: " + in_words(sources.get("processes_listed")))
+        lines += screen.filled("cannot list its processes: " + in_words(sources.get("processes_listed")), INDENT)
     elif _is_positive(row["unreadable_pids"]):
         some = "1 process" if row["unreadable_pids"] == 1 else f"{row['unreadable_pids']:,} processes"
-        lines.append(f"       {some} could not be looked into")
+        lines += screen.filled(f"{some} could not be looked into", INDENT)
     return lines
+
+
+def head_lines(name: str, said: str, screen: Screen) -> list[str]:
+    """The card's name and its sentence, on one line where there is room."""
+    whole = screen.text(f"{name}   {said}")
+    if screen.width is None or display_width(whole) <= screen.width:
+        return [whole]
+    return [*screen.filled(name, INDENT, first=""), *screen.filled(said, INDENT)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.render.card import head_lines
 from gpusnap.render.diff_details import (
     argument_lines,
     card_details,
@@ -14,45 +15,50 @@ from gpusnap.render.diff_details import (
 from gpusnap.render.diff_rows import CardDiff
 from gpusnap.render.diff_table import ALIGN, HEADER, PROGRAM, USER, footnotes, table_of
 from gpusnap.render.diff_verdict import has_changed, short_name, title, verdict
-from gpusnap.render.table import escape_markdown, one_line, render_markdown_table, render_table, truncate
+from gpusnap.render.table import escape_markdown, fits, one_line, render_markdown_table
 from gpusnap.render.units import format_bytes, format_pair_in_one_unit
 
 if TYPE_CHECKING:
     from gpusnap.model import Diff, Snapshot
+    from gpusnap.render.screen import Screen
 
 _INDENT = "   "
-_BOLD, _END = "\x1b[1m", "\x1b[0m"
+_HANGING = "  "
+_BOLD = "1"
 
 
 def diff_lines(
     result: Diff,
     before: Snapshot,
     after: Snapshot,
+    screen: Screen,
     *,
-    width: int | None = None,
     min_bytes: int = 0,
-    colour: bool = False,
 ) -> list[str]:
-    """Lines of at most `width` columns; colour only repeats what stands first."""
+    """The whole of it in any width; colour only repeats what stands first."""
     cards = _cards(result, before, after)
-    head = verdict(result, cards)
-    lines = [_cut(head, width)]
-    if colour:
-        lines = [f"{_BOLD}{lines[0]}{_END}"]
+    lines = [screen.painted(line, _BOLD) for line in screen.filled(verdict(result, cards))]
     for card in _changed(cards):
-        lines += ["", _cut(heading(card), width)]
+        name, gap, said = heading(card).rpartition("   ")
+        lines += ["", *(head_lines(name, said, screen) if gap else screen.filled(said))]
         rows = table_of(card, min_bytes)
-        table = _table(rows, width)
-        if colour and len(table) > 1 and rows[0][-1] not in ("0", "unknown"):
-            table[1] = f"{_BOLD}{table[1]}{_END}"
+        table = _table(rows, screen)
+        first = 1 if table and table[0].split()[:1] == [HEADER[0]] else 0
+        if first < len(table) and rows[0][-1] not in ("0", "unknown"):
+            table[first] = screen.painted(table[first], _BOLD)
         lines += table
-        lines += [_cut(_INDENT + line, width) for line in said_of(card, width)]
+        for said in said_of(card, screen.width):
+            lines += screen.filled(said, _INDENT + _HANGING, first=_INDENT)
     others = [card for card in cards if not has_changed(card)]
     if others and len(others) < len(cards):
         names = ", ".join(short_name(card, alone=False) for card in others)
-        lines += ["", _cut(f"Unchanged: {names}.", width)]
+        lines += ["", *screen.filled(f"Unchanged: {names}.")]
     warnings = _warnings(result, cards)
-    return [*lines, "", *(_cut(f"! {text}", width) for text in warnings)] if warnings else lines
+    if warnings:
+        lines.append("")
+    for text in warnings:
+        lines += screen.filled(text, _HANGING, first="! ")
+    return lines
 
 
 def diff_markdown(result: Diff, before: Snapshot, after: Snapshot, *, min_bytes: int = 0) -> list[str]:
@@ -103,14 +109,14 @@ def _changed(cards: list[CardDiff]) -> list[CardDiff]:
     return sorted(moved, key=lambda card: -abs(card.delta or 0))
 
 
-def _table(rows: list[list[str]], width: int | None) -> list[str]:
+def _table(rows: list[list[str]], screen: Screen) -> list[str]:
     """Where all columns don't fit, the user gives way: the change is what this is about."""
-    lines = render_table(HEADER, rows, ALIGN, width=width, flex=PROGRAM, indent=_INDENT)
-    if not any(line.endswith("…") for line in lines):
-        return lines
-    narrow = [[*row[:USER], *row[USER + 1 :]] for row in (list(HEADER), *rows)]
+    narrow = [[*row[:USER], *row[USER + 1 :]] for row in (HEADER, *rows)]
+    wide_enough = fits([HEADER, *rows], [PROGRAM], screen.width, _INDENT)
+    if wide_enough or not fits(narrow, [PROGRAM - 1], screen.width, _INDENT):
+        return screen.whole_table(HEADER, rows, ALIGN, wrap=[PROGRAM], indent=_INDENT)
     align = ALIGN[:USER] + ALIGN[USER + 1 :]
-    return render_table(narrow[0], narrow[1:], align, width=width, flex=PROGRAM - 1, indent=_INDENT)
+    return screen.whole_table(narrow[0], narrow[1:], align, wrap=[PROGRAM - 1], indent=_INDENT)
 
 
 def _warnings(result: Diff, cards: list[CardDiff]) -> list[str]:
@@ -121,9 +127,3 @@ def _warnings(result: Diff, cards: list[CardDiff]) -> list[str]:
         name = names.get(warning["adapter"] or "")
         found.append(warning["message"] if name is None else f"{name}: {warning['message']}")
     return found
-
-
-def _cut(line: str, width: int | None) -> str:
-    """One printable line: a document of somebody else may hold what ours never do."""
-    line = one_line(line)
-    return line if width is None else truncate(line, width)

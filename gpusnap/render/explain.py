@@ -2,57 +2,62 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.rows import held_bytes, program, rows_of
 from gpusnap.explain.sources import by_layer, within_reach
-from gpusnap.render.card import card_lines
+from gpusnap.render.card import INDENT, card_lines
 from gpusnap.render.explain_process import process_lines
 from gpusnap.render.explain_recording import recording_lines
-from gpusnap.render.table import render_table
 from gpusnap.render.units import format_bytes, pick_unit
-from gpusnap.render.wrapped import filled
 
 if TYPE_CHECKING:
     from gpusnap.explain.explanation import Explained
-    from gpusnap.model import Adapter, Figure, Finding, Snapshot
+    from gpusnap.model import Adapter, Figure, Finding
+    from gpusnap.render.screen import Screen
 
 MOST_ROWS = 10
+MOST_ROWS_OF_MANY = 5
+_FEW_CARDS = 2
+_NARROW = 64
+_HEADER = ("PID", "USER", "HOLDS", "PROGRAM", "ROLE")
 _MARKS = {"critical": "‼", "warning": "!", "notice": "·", "info": "i"}
 _COLOURS = {"critical": "1;31", "warning": "33", "notice": "36", "info": "2"}
 _CODE_WIDTH = 16
 
 
 def explain_lines(
-    explained: Explained, *, width: int | None, sources: bool = False, colour: bool = False, command: str = ""
+    explained: Explained, screen: Screen, *, sources: bool = False, command: str = "", replay: str | None = None
 ) -> list[str]:
-    """Text; `width` None (a pipe) leaves every sentence on one line."""
+    """Text: the whole of it in any width. `command` is what was asked; `replay` the kept machine, for `ps`."""
     document = explained.document
-    lines = [*filled(document["answer"], width, ""), ""]
+    lines = [*screen.filled(document["answer"]), ""]
     if explained.history is not None:
-        lines += [*recording_lines(explained, width), ""]
+        lines += [*recording_lines(explained, screen), ""]
     elif document["subject"]["kind"] == "process":
-        lines += [*_of_process(explained), ""]
+        lines += [*_of_process(explained, screen), ""]
     else:
         for card in explained.cards:
-            lines += card_lines(explained.snapshot, card, width, colour=colour)
-            cause = (explained.likely or {}).get(card["id"])
-            if cause is not None:
-                rest = format_bytes(card["accounting"]["unattributed_bytes"])
-                lines += filled(
-                    f"unattributed {'up to ' if _is_bounded(card) else ''}{rest}: {cause}", width, " " * 7
-                )
-            lines += _processes(explained.snapshot, card, width, full=len(explained.cards) <= 2)
-            lines.append("")
+            lines += [*_of_card(explained, card, replay, screen), ""]
     for finding in document["findings"]:
-        lines += finding_lines(finding, width, colour=colour)
+        lines += finding_lines(finding, screen)
     if document["findings"]:
         lines.append("")
     if sources:
-        lines += source_lines(document["figures"], width)
-    else:
-        lines.append(f"Where each number comes from: gpusnap explain {command}{' ' if command else ''}--sources")
-    return lines
+        return lines + source_lines(document["figures"], screen)
+    asked = f"{command} --sources" if command else "--sources"
+    return lines + screen.filled(f"Where each number comes from: gpusnap explain {asked}")
+
+
+def _of_card(explained: Explained, card: Adapter, replay: str | None, screen: Screen) -> list[str]:
+    lines = card_lines(explained.snapshot, card, screen)
+    cause = (explained.likely or {}).get(card["id"])
+    if cause is not None:
+        rest = format_bytes(card["accounting"]["unattributed_bytes"])
+        lines += screen.filled(f"unattributed {'up to ' if _is_bounded(card) else ''}{rest}: {cause}", INDENT)
+    most = MOST_ROWS if len(explained.cards) <= _FEW_CARDS else MOST_ROWS_OF_MANY
+    return lines + _processes(explained, card, most, _where(explained, card, replay), screen)
 
 
 def _is_bounded(card: Adapter) -> bool:
@@ -60,66 +65,72 @@ def _is_bounded(card: Adapter) -> bool:
     return (unmeasured is not None and unmeasured > 0) or (unreadable is not None and unreadable > 0)
 
 
-def _of_process(explained: Explained) -> list[str]:
+def _of_process(explained: Explained, screen: Screen) -> list[str]:
     pid = explained.document["subject"]["pid"]
     rows = [row for row in explained.snapshot["processes"] or () if row["pid"] == pid]
-    return process_lines(explained.snapshot, explained.document, rows, explained.aside)
+    return process_lines(explained.snapshot, explained.document, rows, screen, explained.aside)
 
 
-def _processes(snapshot: Snapshot, card: Adapter, width: int | None, *, full: bool) -> list[str]:
-    rows = rows_of(snapshot, card["id"])
-    if not full or not rows:
+def _processes(explained: Explained, card: Adapter, most: int, where: str, screen: Screen) -> list[str]:
+    """The biggest ones of a card, and how to see the others."""
+    rows = rows_of(explained.snapshot, card["id"])
+    if not rows:
         return []
-    held = [held_bytes(card, row) for row in rows[:MOST_ROWS]]
+    held = [held_bytes(card, row) for row in rows[:most]]
     unit = pick_unit(held)
     cells = [
         [str(row["pid"]), row["user"] or "-", format_bytes(size, unit), program(row) or "-", row["role"] or "-"]
         for row, size in zip(rows, held, strict=False)
     ]
-    lines = render_table(
-        ["PID", "USER", "HOLDS", "PROGRAM", "ROLE"], cells, "rlrll", width=width, flex=4, indent="       "
-    )
-    if len(rows) > MOST_ROWS:
-        lines.append(f"       and {len(rows) - MOST_ROWS} more: gpusnap ps")
+    lines = screen.whole_table(_HEADER, cells, "rlrll", wrap=[3, 4], indent=INDENT)
+    if len(rows) > most:
+        lines += screen.filled(f"and {len(rows) - most} more: gpusnap ps {where}", INDENT)
     return lines
 
 
-def finding_lines(finding: Finding, width: int | None, *, colour: bool = False) -> list[str]:
-    """`! code  title`, then evidence and advice below the title."""
-    mark = _MARKS[finding["severity"]]
-    code = finding["code"]
-    head = f"  {mark} {code:<{_CODE_WIDTH}} "
-    indent = " " * (4 + _CODE_WIDTH + 1)
-    if len(code) > _CODE_WIDTH:
-        lines = [f"  {mark} {code}", *filled(finding["title"], width, indent)]
+def _where(explained: Explained, card: Adapter, replay: str | None) -> str:
+    """`--adapter 3`, by its id where the number is not its own; the file or folder that it was read from."""
+    alike = [row for row in explained.snapshot["adapters"] if row["index"] == card["index"]]
+    name = card["id"] if card["index"] is None or len(alike) > 1 else card["index"]
+    source = explained.document["subject"]["source"]
+    if source is not None:
+        return f"--from {quote(source)} --adapter {name}"
+    return f"--adapter {name}" if replay is None else f"--replay {quote(replay)} --adapter {name}"
+
+
+def finding_lines(finding: Finding, screen: Screen) -> list[str]:
+    """`! code  title`, then evidence and advice below the title; in a narrow terminal the code stands alone."""
+    code, head = finding["code"], screen.text(f"  {_MARKS[finding['severity']]} {finding['code']}")
+    is_narrow = screen.width is not None and screen.width < _NARROW
+    indent = " " * (4 if is_narrow else 4 + _CODE_WIDTH + 1)
+    if is_narrow or len(code) > _CODE_WIDTH:
+        lines = [*screen.filled(head.strip(), indent, first="  "), *screen.filled(finding["title"], indent)]
     else:
-        title = filled(finding["title"], width, indent)
-        lines = [head + title[0].lstrip(), *title[1:]]
-    if colour:
-        lines[0] = f"\x1b[{_COLOURS[finding['severity']]}m{lines[0]}\x1b[0m"
+        lines = screen.filled(finding["title"], indent, first=f"{head:<{len(indent)}}")
+    lines[0] = screen.painted(lines[0], _COLOURS[finding["severity"]])
     for said in finding["evidence"]:
-        lines += filled(said, width, indent)
+        lines += screen.filled(said, indent)
     for said in finding["advice"]:
-        lines += filled(said, width, indent + "  ", first=indent + "→ ")
+        lines += screen.filled(said, indent + "  ", first=indent + "→ ")
     return lines
 
 
-def source_lines(figures: list[Figure], width: int | None) -> list[str]:
+def source_lines(figures: list[Figure], screen: Screen) -> list[str]:
     """The six layers, each with the figures that rest on it."""
-    lines = ["Where the numbers come from, the surest first:"]
+    lines = screen.filled("Where the numbers come from, the surest first:")
     for number, (title, own) in enumerate(by_layer(figures), start=1):
-        lines += filled(title, width, "     ", first=f"  {number}  ")
-        lines += _figure_table(own, width)
+        lines += screen.filled(title, "     ", first=f"  {number}  ")
+        lines += _figure_table(own, screen)
     unknown = within_reach(figures)
     if unknown:
-        lines.append("  not known here, but to somebody with more rights, at another moment or with an option:")
-        lines += _figure_table(unknown, width)
+        said = "not known here, but to somebody with more rights, at another moment or with an option:"
+        lines += [*screen.filled(said, "  "), *_figure_table(unknown, screen)]
     return lines
 
 
-def _figure_table(figures: list[Figure], width: int | None) -> list[str]:
+def _figure_table(figures: list[Figure], screen: Screen) -> list[str]:
     cells = [[figure["field"], shown(figure), figure["says"]] for figure in figures]
-    return render_table(["figure", "value", "source"], cells, "lrl", width=width, flex=2, indent="     ")
+    return screen.whole_table(["figure", "value", "source"], cells, "lrl", wrap=[0, 2], indent="     ")
 
 
 def shown(figure: Figure) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpusnap.explain.process import split_words
 from gpusnap.explain.rows import entry_of
 from gpusnap.explain.words import minute
 from gpusnap.llm.aside import NOTHING
+from gpusnap.render.columns import display_width, truncate
 from gpusnap.render.reasons import in_words
-from gpusnap.render.table import display_width, truncate
 from gpusnap.render.units import apportion, format_bytes, format_number, pick_unit
 
 if TYPE_CHECKING:
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
     from gpusnap.llm.aside import Aside
     from gpusnap.model import ContextRow, Explanation, LlmFacts, ModelFacts, Process, Snapshot
+    from gpusnap.render.screen import Screen
 
 _INDENT = "  "
 _LABEL = 8
 _BAR = 24
+_SHORT_BAR = 12
+_ROOM_FOR_WORDS = 32
+_MEASURE = 34  # what stands beside the bar: a part's name, figure and kind
 _MOST = 400
 _TORCH = (
     "one figure: context, PyTorch's allocator (tensors and its cache of freed blocks), libraries; how much of "
@@ -35,28 +39,35 @@ _PARTS = (
 
 
 def process_lines(
-    document: Snapshot, explanation: Explanation, rows: Sequence[Process], aside: Aside = NOTHING
+    document: Snapshot,
+    explanation: Explanation,
+    rows: Sequence[Process],
+    screen: Screen,
+    aside: Aside = NOTHING,
 ) -> list[str]:
     """What it is, then `model`, `split`, `context` and `says` where it has a model."""
-    lines = _labelled("program", _program(document, rows[0]))
+    lines = _labelled("program", _program(document, rows[0]), screen)
     model = rows[0]["model"]
     if model is not None:
-        lines += _labelled("model", _model(document, rows[0], model))
+        lines += _labelled("model", _model(document, rows[0], model), screen)
     for row in rows:
         if row["llm"] is not None:
             where = _card(document, row) if len(rows) > 1 else ""
-            lines += _labelled("split", _split(document, row, row["llm"], aside, where))
-    lines += _labelled("context", _context(document, rows, explanation["context"]))
+            lines += _split(document, row, row["llm"], aside, where, screen)
+    lines += _labelled("context", _context(document, rows, explanation["context"]), screen)
     if rows[0]["llm"] is None and "pytorch" in (rows[0]["runtimes"] or ()):
-        lines += _labelled("split", [_TORCH])
-    lines += _labelled("more", _extras(explanation, aside))
-    return lines + _labelled("says", list(aside.says))
+        lines += _labelled("split", [_TORCH], screen)
+    lines += _labelled("more", _extras(explanation, aside), screen)
+    return lines + _labelled("says", list(aside.says), screen)
 
 
-def _labelled(label: str, lines: Sequence[str]) -> list[str]:
+def _labelled(label: str, texts: Sequence[str], screen: Screen) -> list[str]:
     first = f"{_INDENT}{label:<{_LABEL}} "
     rest = " " * len(first)
-    return [(rest if number else first) + line for number, line in enumerate(lines)]
+    lines: list[str] = []
+    for text in texts:
+        lines += screen.filled(text, rest, first=rest if lines else first)
+    return lines
 
 
 def _program(document: Snapshot, row: Process) -> list[str]:
@@ -113,8 +124,52 @@ def _parameters(count: int) -> str:
     return f"{count:,} parameters"
 
 
-def _split(document: Snapshot, row: Process, llm: LlmFacts, aside: Aside, where: str) -> list[str]:
-    """One line a part: figure, bar, kind, words; a part without a figure says why."""
+class _Part(NamedTuple):
+    """One part of a split: `head` is its name and figure, `bar` as long as its share."""
+
+    head: str
+    bar: str
+    kind: str
+    words: str
+
+    def measure(self, bar: int) -> str:
+        """All but the words, with a bar of at most `bar` signs."""
+        drawn = f"  {self.bar[: -(-len(self.bar) * bar // _BAR)]:<{bar}}" if bar else ""
+        return f"{self.head}{drawn} {self.kind:<9}  "
+
+
+def _split(document: Snapshot, row: Process, llm: LlmFacts, aside: Aside, where: str, screen: Screen) -> list[str]:
+    """A line a part; where there is little room bars are shorter and words take several lines, or stand below."""
+    first = f"{_INDENT}{'split':<{_LABEL}} {where}"
+    rest = " " * display_width(first)
+    lines: list[str] = []
+    parts = _parts(document, row, llm, aside)
+    bar = _bar_for(None if screen.width is None else screen.width - len(rest))
+    for part in parts:
+        start = rest if lines else first
+        measure = part.measure(bar)
+        words_below = screen.width is not None and screen.width - len(rest + measure) < _ROOM_FOR_WORDS
+        if not part.kind:
+            lines += screen.filled(f"{part.head}  {part.words}", rest + _INDENT, first=start)
+        elif words_below:
+            lines += screen.filled(measure.rstrip(), rest + _INDENT, first=start)
+            lines += screen.filled(part.words, rest + _INDENT)
+        else:
+            lines += screen.filled(part.words, rest + " " * len(measure), first=start + measure)
+    used = llm["kv_cache_used_bytes"]
+    if used is not None:
+        lines += screen.filled(f"of the KV cache {format_bytes(used)} hold tokens now", rest + " " * 10)
+    return lines
+
+
+def _bar_for(room: int | None) -> int:
+    if room is None or room >= _MEASURE + _BAR + _ROOM_FOR_WORDS:
+        return _BAR
+    return _SHORT_BAR if room >= _MEASURE + _SHORT_BAR else 0
+
+
+def _parts(document: Snapshot, row: Process, llm: LlmFacts, aside: Aside) -> list[_Part]:
+    """Figure, bar, kind, words of each part; one without a figure says why."""
     words = split_words(document, row, aside)
     entry = entry_of(document, row)
     known = [(leaf, llm[leaf]) for leaf, _ in _PARTS if llm[leaf] is not None]  # type: ignore[literal-required]
@@ -123,23 +178,20 @@ def _split(document: Snapshot, row: Process, llm: LlmFacts, aside: Aside, where:
     sizes = [nbytes for _, nbytes in known]
     shown = dict(zip([leaf for leaf, _ in known], apportion(sizes, total or 0, unit), strict=True))
     width = max((display_width(text) for text in shown.values()), default=1)
-    lines = []
+    parts = []
     for leaf, label in _PARTS:
         source = entry.get(f"llm.{leaf}", "")
         nbytes = llm[leaf]  # type: ignore[literal-required]
         if nbytes is None:
             if leaf == "compute_bytes" and llm["overhead_bytes"] is not None:
                 continue  # it is in the rest, and the rest says so
-            lines.append(f"{label:<9} {'-':>{width}} {'':<{len(unit)}}  {in_words(source)}")
+            parts.append(_Part(f"{label:<9} {'-':>{width}} {'':<{len(unit)}}", "", "", in_words(source)))
             continue
         bar = "█" * max(1, round(_BAR * nbytes / total)) if total and nbytes else ""
         kind = "remainder" if leaf == "overhead_bytes" else source.partition(":")[0]
-        text = f"{label:<9} {shown[leaf]:>{width}} {unit}  {bar:<{_BAR}} {kind:<9}  {words.get(f'llm.{leaf}', '')}"
-        lines.append(text.rstrip())
-    used = llm["kv_cache_used_bytes"]
-    if used is not None:
-        lines.append(f"{'':<9} of the KV cache {format_bytes(used)} hold tokens now")
-    return [f"{where}{line}" for line in lines] if where else lines
+        head = f"{label:<9} {shown[leaf]:>{width}} {unit}"
+        parts.append(_Part(head, bar, kind, words.get(f"llm.{leaf}", "")))
+    return parts
 
 
 def _card(document: Snapshot, row: Process) -> str:

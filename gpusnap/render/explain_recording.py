@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from gpusnap.explain.rows import program
 from gpusnap.explain.story import frame
 from gpusnap.render.card import title
+from gpusnap.render.columns import display_width
 from gpusnap.render.sparkline import sparkline
-from gpusnap.render.table import render_table
 from gpusnap.render.units import format_bytes, format_pair_in_one_unit, pick_unit
-from gpusnap.render.wrapped import filled
 
 if TYPE_CHECKING:
     from gpusnap.explain.explanation import Explained
@@ -18,51 +17,65 @@ if TYPE_CHECKING:
     from gpusnap.explain.reservoir import Point
     from gpusnap.explain.series import Judged
     from gpusnap.explain.tracks import CardTrack
+    from gpusnap.render.screen import Screen
 
 SPARK_WIDTH = 48
+LEAST_SPARK_WIDTH = 16
+_USED, _BUSY, _AFTER = "    used   ", "    busy   ", " " * 11
 MOST_PROCESSES = 12
 
 
-def recording_lines(explained: Explained, width: int | None) -> list[str]:
+def recording_lines(explained: Explained, screen: Screen) -> list[str]:
     history = explained.history
     if history is None or history.timeline.first is None or history.timeline.last is None:
         return []
-    lines = filled(frame(history), width, "  ")
-    columns = max(8, min(SPARK_WIDTH, (width if width is not None else 120) - 60))
+    lines = screen.filled(frame(history), "  ")
+    columns = max(LEAST_SPARK_WIDTH, min(SPARK_WIDTH, (120 if screen.width is None else screen.width) - 60))
     # More columns than samples would draw holes where none is missing.
     columns = min(columns, max(1, history.timeline.count * 3 // 4))
     cards = {one.adapter: one for one in explained.judged if one.pid is None}
     for where, one in cards.items():
-        lines += ["", "  " + title(history.cards[where].last_row), *_card(history, where, one, columns)]
-    lines += _processes([one for one in explained.judged if one.pid is not None], history, width)
+        lines += ["", *screen.filled(title(history.cards[where].last_row), "  ")]
+        lines += _card(history, where, one, columns, screen)
+    lines += _processes([one for one in explained.judged if one.pid is not None], history, screen)
     return lines
 
 
-def _card(history: History, where: str, one: Judged, columns: int) -> list[str]:
+def _card(history: History, where: str, one: Judged, columns: int, screen: Screen) -> list[str]:
     track = history.cards[where]
     points = _points(track)
     if not points:
-        return ["    used   never measured"]
+        return screen.filled("never measured", _AFTER, first=_USED)
     start, end = history.timeline.first or 0.0, history.timeline.last or 0.0
     top = max(point.high for point in points)
     drawn = sparkline(points, start, end, columns, floor=0.0, top=top)
     said = format_pair_in_one_unit(one.series.first, one.series.last)
     minima, peaks = one.verdict.minima, one.verdict.peaks
-    lines = [f"    used   {drawn}   {said}"]
+    lines = _curve(_USED, drawn, said, screen)
     if minima is not None and peaks is not None:
-        lines.append(f"           minima {_numbers(minima)}, peaks {_numbers(peaks)}")
-    lines += _load(points, track, start, end, columns)
-    return [*lines, f"    {one.verdict.word}: {one.verdict.why}"]
+        lines += screen.filled(f"minima {_numbers(minima)}, peaks {_numbers(peaks)}", _AFTER)
+    lines += _load(points, track, start, end, columns, screen)
+    return [*lines, *screen.filled(f"{one.verdict.word}: {one.verdict.why}", "    ")]
+
+
+def _curve(label: str, drawn: str, said: str, screen: Screen) -> list[str]:
+    """The curve and what it says, below it where the line is too short for both."""
+    whole = screen.text(f"{label}{drawn}   {said}")
+    if screen.width is None or display_width(whole) <= screen.width:
+        return [whole]
+    return [*screen.filled(drawn, _AFTER, first=label), *screen.filled(said, _AFTER)]
 
 
 def _points(track: CardTrack) -> list[Point]:
     return [point for series in track.used.values() for point in series.reservoir.points()]
 
 
-def _load(points: list[Point], track: CardTrack, start: float, end: float, columns: int) -> list[str]:
+def _load(
+    points: list[Point], track: CardTrack, start: float, end: float, columns: int, screen: Screen
+) -> list[str]:
     known = [point for point in points if point.load == point.load]
     if not known or track.busiest is None:
-        return ["    busy   not measured"]
+        return screen.filled("not measured", _AFTER, first=_BUSY)
     curve = [point._replace(low=point.load, high=point.load) for point in known]
     drawn = sparkline(curve, start, end, columns, floor=0.0, top=100.0)
     said = f"at most {track.busiest:.0f} %"
@@ -70,14 +83,14 @@ def _load(points: list[Point], track: CardTrack, start: float, end: float, colum
         said = f"0 % in all {track.loads:,} samples"
     elif track.idle:
         said += f", idle in {track.idle:,} of {track.loads:,} samples"
-    return [f"    busy   {drawn}   {said}"]
+    return _curve(_BUSY, drawn, said, screen)
 
 
 def _numbers(pair: tuple[float, float]) -> str:
     return format_pair_in_one_unit(round(pair[0]), round(pair[1]))
 
 
-def _processes(judged: list[Judged], history: History, width: int | None) -> list[str]:
+def _processes(judged: list[Judged], history: History, screen: Screen) -> list[str]:
     if not judged:
         return []
     cells = []
@@ -99,7 +112,7 @@ def _processes(judged: list[Judged], history: History, width: int | None) -> lis
             ]
         )
     header = ["PID", "PROGRAM", "SAMPLES", "FIRST", "LAST", "PEAK", "MINIMA/H", "VERDICT"]
-    lines = ["", *render_table(header, cells, "rlrrrrrl", width=width, flex=1, indent="  ")]
+    lines = ["", *screen.whole_table(header, cells, "rlrrrrrl", wrap=[1, 7], indent="  ")]
     left = len(judged) - MOST_PROCESSES + history.forgotten
     return [*lines, f"  and {left:,} more processes"] if left > 0 else lines
 

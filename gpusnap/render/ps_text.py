@@ -8,7 +8,6 @@ from gpusnap.render.card import card_lines
 from gpusnap.render.program import program_of
 from gpusnap.render.ps_select import age_of, key_of
 from gpusnap.render.reasons import in_words, short
-from gpusnap.render.table import render_table
 from gpusnap.render.units import format_age, format_bytes, format_number, pick_unit
 from gpusnap.timefmt import parse_rfc3339
 
@@ -16,21 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gpusnap.model import Group, Process, Snapshot
+    from gpusnap.render.screen import Screen
 
 MISSING = "-"
-PROGRAM_WIDTH = 16  # a program's name is what people look for: the role after it gives way first
+# What gives way in a narrow terminal: the role is cut, then the program's name, then columns are left out.
+_FLEX = ("ROLE", "PROGRAM")
+_LEAST = 16
+_DROP = ("COMMAND", "CWD", "JOB", "UNIT", "START", "SPILL", "AGE", "GPU%", "ROLE", "USER", "S", "SYSTEM")
 _STATES = {"zombie": "Z", "disk-sleep": "D", "stopped": "T", "dead": "X", "running": "R", "sleeping": "S"}
 _NOTABLE = frozenset({"zombie", "disk-sleep", "stopped", "dead"})
 
 
 class Layout:
-    """How wide, how detailed, in colour or not."""
+    """Where it is shown, and how detailed."""
 
-    def __init__(
-        self, *, width: int | None, wide: bool = False, plain_bytes: bool = False, colour: bool = False
-    ) -> None:
-        self.width = width
-        self.colour = colour
+    def __init__(self, screen: Screen, *, wide: bool = False, plain_bytes: bool = False) -> None:
+        self.screen = screen
         self.wide = wide
         self.plain_bytes = plain_bytes
 
@@ -50,28 +50,28 @@ class Column:
 def ps_lines(document: Snapshot, rows: list[Process], layout: Layout) -> list[str]:
     lines: list[str] = []
     for adapter in document["adapters"]:
-        lines += card_lines(document, adapter, layout.width, colour=layout.colour)
+        lines += card_lines(document, adapter, layout.screen)
     if document["processes"] is None or not document["adapters"]:
         return lines
     if not rows:
         return [*lines, "", "no process to show"]
     columns = _columns(document, rows, layout)
     body = [[column.cell(row) for column in columns] for row in rows]
-    program = next(i for i, column in enumerate(columns) if column.header == "PROGRAM")
+    header = [column.header for column in columns]
     lines += [
         "",
-        *render_table(
-            [column.header for column in columns],
+        *layout.screen.table(
+            header,
             body,
             "".join(column.align for column in columns),
-            width=layout.width,
-            flex=program,
-            least=PROGRAM_WIDTH,
+            flex=[header.index(name) for name in _FLEX],
+            least=_LEAST,
+            drop=[header.index(name) for name in _DROP if name in header],
             indent="  ",
         ),
     ]
-    notes = _footnotes(document, rows, columns, body)
-    return [*lines, "", *notes] if notes else lines
+    note = _footnote(document, rows, columns, body)
+    return [*lines, "", *layout.screen.filled(note)] if note else lines
 
 
 def _columns(document: Snapshot, rows: list[Process], layout: Layout) -> list[Column]:
@@ -177,7 +177,7 @@ def _llm_parts(tokens: int | None, weights: int | None, cache: int | None) -> li
     return [*parts, ", ".join(memory)] if memory else parts
 
 
-def _footnotes(document: Snapshot, rows: list[Process], columns: list[Column], body: list[list[str]]) -> list[str]:
+def _footnote(document: Snapshot, rows: list[Process], columns: list[Column], body: list[list[str]]) -> str:
     """One line that counts, a column, why cells say `-`."""
     notes = []
     for number, column in enumerate(columns):
@@ -192,7 +192,7 @@ def _footnotes(document: Snapshot, rows: list[Process], columns: list[Column], b
         if reasons:
             counted = ", ".join(f"{text} ({count})" for text, count in reasons.items())
             notes.append(f"{column.header}: {counted}")
-    return [f"{MISSING} : not measured. " + "; ".join(notes) + "."] if notes else []
+    return f"{MISSING} : not measured. " + "; ".join(notes) + "." if notes else ""
 
 
 def _why(provenance: str | None) -> str:
@@ -206,7 +206,7 @@ def group_lines(document: Snapshot, groups: list[Group], key: str, layout: Layou
     """`--group-by`: one row a key."""
     lines: list[str] = []
     for adapter in document["adapters"]:
-        lines += card_lines(document, adapter, layout.width, colour=layout.colour)
+        lines += card_lines(document, adapter, layout.screen)
     rows = document["processes"] or []
     taken = parse_rfc3339(document["taken_at"])
     unit = pick_unit(count for group in groups for count in (group["vram_bytes"], group["spill_bytes"]))
@@ -227,7 +227,7 @@ def group_lines(document: Snapshot, groups: list[Group], key: str, layout: Layou
             ]
         )
     header = [key.upper(), "PROCESSES", "VRAM", "SPILL", "UNMEASURED", "OLDEST", "BUSIEST%"]
-    return [*lines, "", *render_table(header, body, "lrrrrrr", width=layout.width, flex=0, indent="  ")]
+    return [*lines, "", *layout.screen.whole_table(header, body, "lrrrrrr", wrap=[0], indent="  ")]
 
 
 def _group_bytes(count: int | None, unit: str, layout: Layout) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.render.table import truncate
+from gpusnap.render.columns import truncate
 from gpusnap.render.units import format_bytes, format_duration, format_number, format_of_total, pick_unit
 from gpusnap.text import clean
 

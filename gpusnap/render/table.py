@@ -1,49 +1,25 @@
-"""Tables for people: aligned columns, cut to a width, never wrapped; and the same as Markdown.
+"""Tables for people: aligned columns fitted to a width; and the same as Markdown.
 
-`tabulate` lays out (it knows East Asian width through `wcwidth`); what must give way when the terminal is
-narrow is decided here: the one flexible column first, then the end of the line.
+`tabulate` lays out (it knows East Asian width through `wcwidth`); what gives way in a narrow terminal is decided
+here. A list (`ps`) keeps one line a row: cells are cut, then columns left out, which is said. What explains loses
+nothing: cells are wrapped, and where that is not enough each row is a paragraph of `header value` pairs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.render.columns import display_width, truncate
+from gpusnap.render.wrapped import filled, wrapped
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MIN_FLEX_WIDTH = 8
+MIN_WRAP_WIDTH = 8
 SEPARATOR_WIDTH = 2
 MAX_LINE = 1 << 20
 _ALIGN = {"l": "left", "r": "right", "c": "center"}
-
-
-def display_width(text: str) -> int:
-    """Columns that the text takes in a terminal: `日本` is 4, a combining mark is 0."""
-    if text.isascii():
-        return len(text)
-    from wcwidth import wcswidth
-
-    width = wcswidth(text)
-    return len(text) if width < 0 else width
-
-
-def truncate(text: str, width: int) -> str:
-    """The text in at most `width` columns; what was cut ends in `…`."""
-    if display_width(text) <= width:
-        return text
-    if width <= 0:
-        return ""
-    if text.isascii():
-        return text[: width - 1] + "…"
-    from wcwidth import wcwidth
-
-    taken, used = [], 0
-    for char in text:
-        used += max(0, wcwidth(char))
-        if used > width - 1:
-            break
-        taken.append(char)
-    return "".join(taken) + "…"
 
 
 def render_table(
@@ -52,30 +28,116 @@ def render_table(
     align: str,
     *,
     width: int | None = None,
-    flex: int | None = None,
+    flex: Sequence[int] = (),
     least: int = MIN_FLEX_WIDTH,
+    drop: Sequence[int] = (),
     indent: str = "",
 ) -> list[str]:
-    """Lines of a table; `align` has one of `lrc` a column, `flex` is the column cut first, down to `least`.
+    """One line a row; `align` has one of `lrc` a column.
 
-    What still overflows is cut at the end of the line.
+    Columns of `flex` are cut in that order, down to `least`; where that is not enough those of `drop` are left
+    out, which the last line says; what still overflows is cut at the end of the line.
     """
     if not rows:
         return []
+    cells = [[one_line(cell) for cell in row] for row in (header, *rows)]
+    if width is None:
+        return _laid_out(cells, align, indent)
+    room = width - len(indent)
+    kept = list(range(len(header)))
+    for column in (*drop, None):
+        if column is None or _least_width(cells, kept, flex, least) <= room:
+            break
+        kept.remove(column)
+    for column in flex:
+        if column in kept:
+            _cut(cells, kept, column, room, least)
+    lines = _laid_out([[row[column] for column in kept] for row in cells], "".join(align[i] for i in kept), indent)
+    lines = [truncate(line, width) for line in lines]
+    left_out = [header[column] for column in range(len(header)) if column not in kept]
+    if left_out:
+        lines += filled(f"not shown in {width} columns: {', '.join(left_out)}", width, indent)
+    return lines
+
+
+def render_whole_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    align: str,
+    *,
+    width: int | None = None,
+    wrap: Sequence[int] = (),
+    indent: str = "",
+) -> list[str]:
+    """Cells of the columns `wrap` take several lines where the table is too wide; no character is lost."""
+    if not rows:
+        return []
+    cells = [[one_line(cell) for cell in row] for row in (header, *rows)]
+    if width is None or _wrap(cells, wrap, width - len(indent)):
+        return _laid_out(cells, align, indent)
+    return _paragraphs(header, rows, width, indent)
+
+
+def fits(rows: Sequence[Sequence[str]], wrap: Sequence[int], width: int | None, indent: str) -> bool:
+    """Whether a whole table of these rows would be one, and no paragraphs."""
+    return width is None or _wrap([list(row) for row in rows], wrap, width - len(indent))
+
+
+def _laid_out(cells: Sequence[Sequence[str]], align: str, indent: str) -> list[str]:
     from tabulate import tabulate
 
-    cells: list[list[str]] = [[one_line(cell) for cell in row] for row in (header, *rows)]
-    if width is not None and flex is not None:
-        _shrink(cells, flex, width - len(indent), least)
     # The header goes in as a row: tabulate pads its own headers by two columns that nobody asked for.
-    text = tabulate(
-        cells,
-        tablefmt="plain",
-        colalign=[_ALIGN[letter] for letter in align],
-        disable_numparse=True,
-    )
-    lines = [(indent + line).rstrip() for line in text.splitlines()]
-    return lines if width is None else [truncate(line, width) for line in lines]
+    text = tabulate(cells, tablefmt="plain", colalign=[_ALIGN[letter] for letter in align], disable_numparse=True)
+    return [(indent + line).rstrip() for line in text.splitlines()]
+
+
+def _widths(cells: Sequence[Sequence[str]], columns: Sequence[int]) -> list[int]:
+    return [max(display_width(row[column]) for row in cells) for column in columns]
+
+
+def _least_width(cells: Sequence[Sequence[str]], kept: Sequence[int], flex: Sequence[int], least: int) -> int:
+    widths = _widths(cells, kept)
+    narrow = [min(size, least) if column in flex else size for column, size in zip(kept, widths, strict=True)]
+    return sum(narrow) + SEPARATOR_WIDTH * (len(kept) - 1)
+
+
+def _cut(cells: list[list[str]], kept: Sequence[int], column: int, room: int, least: int) -> None:
+    """Cut the column as far as the table overflows, but not below `least` columns."""
+    widths = _widths(cells, kept)
+    overflow = sum(widths) + SEPARATOR_WIDTH * (len(kept) - 1) - room
+    if overflow > 0:
+        size = max(least, widths[list(kept).index(column)] - overflow)
+        for row in cells:
+            row[column] = truncate(row[column], size)
+
+
+def _wrap(cells: list[list[str]], wrap: Sequence[int], room: int) -> bool:
+    """Break cells so that the table fits; the widest of the columns gives way first. False where it can't fit."""
+    widths = _widths(cells, range(len(cells[0])))
+    overflow = sum(widths) + SEPARATOR_WIDTH * (len(widths) - 1) - room
+    while overflow > 0:
+        open_columns = [column for column in wrap if widths[column] > MIN_WRAP_WIDTH]
+        if not open_columns:
+            return False
+        widest = max(open_columns, key=lambda column: widths[column])
+        second = max([widths[column] for column in open_columns if column != widest], default=MIN_WRAP_WIDTH)
+        step = min(overflow, max(1, widths[widest] - max(second, MIN_WRAP_WIDTH)))
+        widths[widest] -= step
+        overflow -= step
+    for row in cells:
+        for column in wrap:
+            if display_width(row[column]) > widths[column]:
+                row[column] = "\n".join(wrapped(row[column], widths[column]))
+    return True
+
+
+def _paragraphs(header: Sequence[str], rows: Sequence[Sequence[str]], width: int, indent: str) -> list[str]:
+    """`pid 882 · program ollama · first 0.9 GiB`: a row over several lines, each pair whole where it fits."""
+    lines: list[str] = []
+    for row in rows:
+        pairs = [f"{name.lower()} {one_line(cell)}" for name, cell in zip(header, row, strict=True) if cell]
+        lines += filled(" · ".join(pairs), width, indent + "  ", first=indent)
+    return lines
 
 
 def render_markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> list[str]:
@@ -109,14 +171,3 @@ def one_line(cell: str) -> str:
     from gpusnap.text import clean
 
     return clean(cell, MAX_LINE)
-
-
-def _shrink(cells: list[list[str]], flex: int, width: int, least: int) -> None:
-    """Cut the flexible column as far as the table overflows, but not below `least` characters."""
-    widths = [max(display_width(row[column]) for row in cells) for column in range(len(cells[0]))]
-    overflow = sum(widths) + SEPARATOR_WIDTH * (len(widths) - 1) - width
-    if overflow <= 0:
-        return
-    room = max(least, widths[flex] - overflow)
-    for row in cells:
-        row[flex] = truncate(row[flex], room)

@@ -9,6 +9,7 @@ import pytest
 from gpusnap.codec_read import read_snapshot
 from gpusnap.diff import diff
 from gpusnap.render.diff_text import diff_lines
+from gpusnap.render.screen import Screen
 from tests.contract import check_contract
 from tests.example_snapshots import FILES, documents
 
@@ -32,6 +33,6 @@ def test_their_difference_is_the_load_of_a_model() -> None:
         (3120, "changed"),
     ]
     assert result["unattributed"][0]["delta_bytes"] == 0
-    assert diff_lines(result, before, after)[0] == (
+    assert diff_lines(result, before, after, Screen())[0] == (
         "RTX 4080 SUPER: +13.9 GiB in 4 min 10 s (1.6 → 15.5 GiB): llama-server took 13.8, firefox 0.1."
     )

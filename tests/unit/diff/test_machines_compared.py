@@ -14,8 +14,9 @@ from gpusnap.codec_read import read_snapshot
 from gpusnap.collect import collect
 from gpusnap.diff import diff
 from gpusnap.diff.gates import has_differences
+from gpusnap.render.columns import display_width
 from gpusnap.render.diff_text import diff_lines, diff_markdown
-from gpusnap.render.table import display_width
+from gpusnap.render.screen import Screen
 from tests.unit.test_machines import MACHINES, options_of
 
 
@@ -31,5 +32,5 @@ def test_a_machine_does_not_differ_from_itself(machine: object) -> None:
     assert {row["status"] for row in result["processes"]} <= {"same", "unknown"}
     assert all(card["status"] in ("matched", "lost") and not card["changes"] for card in result["adapters"])
     assert all(not item["delta_bytes"] for item in result["unattributed"])
-    assert all(display_width(line) <= 72 for line in diff_lines(result, doc, doc, width=72))
+    assert all(display_width(line) <= 72 for line in diff_lines(result, doc, doc, Screen(72)))
     assert diff_markdown(result, doc, doc)

@@ -22,6 +22,7 @@ from gpusnap.render.explain import explain_lines
 from gpusnap.render.html import html_page
 from gpusnap.render.openmetrics import openmetrics
 from gpusnap.render.prometheus import prometheus_text
+from gpusnap.render.screen import Screen
 from tests.builders import GIB, START, adapter, holder, llm_facts, process, set_leaf, snapshot
 
 MACHINES = sorted(path.parent for path in (Path(__file__).parents[2] / "machines").glob("*/expected.json"))
@@ -31,7 +32,7 @@ def check(explained: Explained) -> None:
     assert msgspec.convert(explained.document, Explanation, strict=True) == explained.document
     assert explained.document["answer"].endswith(".")
     for width in (None, 60):
-        assert explain_lines(explained, width=width, sources=True)
+        assert explain_lines(explained, Screen(width), sources=True)
     for finding in explained.document["findings"]:
         for line in (finding["title"], *finding["evidence"], *finding["advice"]):
             assert "None" not in line

@@ -10,6 +10,7 @@ from gpusnap.explain.history import History
 from gpusnap.explain.reservoir import Point, Reservoir
 from gpusnap.explain.verdict import judge
 from gpusnap.render.diff_text import diff_lines
+from gpusnap.render.screen import Screen
 from tests.builders import GIB, START, adapter, process, snapshot
 
 
@@ -43,7 +44,7 @@ def test_what_a_verdict_lacks() -> None:
 def test_the_last_of_a_verdict_of_four() -> None:
     rows = [process(pid, pid * GIB, name=f"p{pid}") for pid in (1, 2, 3, 4)]
     before, after = snapshot([adapter(used=0)], []), snapshot([adapter(used=10 * GIB)], rows, at=START + 9)
-    line = diff_lines(diff(before, after), before, after, width=None)[0]
+    line = diff_lines(diff(before, after), before, after, Screen())[0]
     assert line.endswith("p4 took 4.0, p3 3.0, p2 2.0, 1 other 1.0.")
 
 

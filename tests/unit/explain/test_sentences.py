@@ -10,6 +10,7 @@ from gpusnap.explain.sources import layer_of, says
 from gpusnap.explain.subject import Chosen
 from gpusnap.explain.view import Surroundings
 from gpusnap.render.explain import explain_lines
+from gpusnap.render.screen import Screen
 from tests.builders import GIB, MIB, START, adapter, backend, process, snapshot
 
 UNKNOWN = "null:not-exposed"
@@ -59,14 +60,14 @@ def test_a_gpu_without_memory_of_its_own_tells_what_processes_hold_of_the_system
     said = answer(document, Chosen("process", pid=5100))
     assert "holds 24.0 GiB of the memory that GPU 0 shares with the system" in said
     explained = explain_snapshot(document, Chosen("host"))
-    assert any("24.0 GiB  llama-server" in line for line in explain_lines(explained, width=None))
+    assert any("24.0 GiB  llama-server" in line for line in explain_lines(explained, Screen()))
 
 
 def test_spill_is_not_held_on_a_card_with_memory_of_its_own() -> None:
     # Windows: the driver gave an impossible figure for VRAM, and 0 spilled: that is no 0 held.
     row = process(3300, "null:out-of-range", spill_bytes=0, name="leaky.exe", provenance=SPILLED)
     explained = explain_snapshot(snapshot([adapter(used=GIB)], [row]), Chosen("host"))
-    (line,) = [line for line in explain_lines(explained, width=None) if "leaky.exe" in line]
+    (line,) = [line for line in explain_lines(explained, Screen()) if "leaky.exe" in line]
     assert line.split()[:3] == ["3300", "alice", "-"]
 
 
@@ -109,7 +110,7 @@ def test_why_a_single_card_has_no_figure_is_said_of_that_card_too() -> None:
 
 def test_what_more_rights_would_tell_is_not_said_to_be_beyond_any_system() -> None:
     card = adapter(used="null:no-permission CAP_PERFMON", busy=UNKNOWN)
-    lines = explain_lines(explain_snapshot(snapshot([card])), width=None, sources=True)
+    lines = explain_lines(explain_snapshot(snapshot([card])), Screen(), sources=True)
     last = next(place for place, line in enumerate(lines) if line.startswith("  6 "))
     beyond = next(place for place, line in enumerate(lines) if line.startswith("  not known here"))
     used = next(place for place, line in enumerate(lines) if "memory.used_bytes " in line)
@@ -136,7 +137,7 @@ def test_a_short_recording_has_no_holes_where_no_sample_is_missing() -> None:
         snapshot([adapter(used=4 * GIB)], [process(1, 4 * GIB)], at=START + 60 * step, uptime=1000.0 + 60 * step)
         for step in range(10)
     ]
-    lines = explain_lines(explain_history(History().feed(documents)), width=None)
+    lines = explain_lines(explain_history(History().feed(documents)), Screen())
     (used,) = [line for line in lines if line.startswith("    used   ")]
     drawn = used.split()[1]
     assert drawn == "█" * 7
@@ -152,7 +153,7 @@ def test_the_systems_memory_is_told_beside_a_carve_out() -> None:
 
 def test_the_rest_is_a_bound_in_each_line_that_names_it() -> None:
     card = adapter(used=3 * GIB, leaves={"unreadable_pids": 2})
-    lines = explain_lines(explain_snapshot(snapshot([card], [process(1, GIB)])), width=None)
+    lines = explain_lines(explain_snapshot(snapshot([card], [process(1, GIB)])), Screen())
     assert any("unattributed up to 2.0 · free" in line for line in lines)
     assert any(line.startswith("       unattributed up to 2.0 GiB: ") for line in lines)
 

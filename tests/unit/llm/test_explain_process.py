@@ -9,6 +9,7 @@ import pytest
 from gpusnap.explain.explanation import Explained, explain_snapshot
 from gpusnap.explain.subject import Chosen
 from gpusnap.render.explain import explain_lines
+from gpusnap.render.screen import Screen
 from tests.unit.llm.machine import GIB, Machine
 from tests.unit.llm.models import qwen3_14b
 from tests.unit.llm.test_split_published import QWEN_LOG, qwen_machine
@@ -29,7 +30,7 @@ def explained(machine: Machine, pid: int, contexts: Sequence[int] = (), **option
 
 
 def text_of(found: Explained) -> str:
-    return "\n".join(explain_lines(found, width=None, command="4711"))
+    return "\n".join(explain_lines(found, Screen(), command="4711"))
 
 
 def says(found: Explained, field: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpusnap.render.card import account_line, card_lines, title
+from gpusnap.render.screen import Screen
 from tests.builders import GIB, MIB, adapter, process, snapshot
 
 
@@ -41,7 +42,7 @@ def test_without_a_size_of_the_card_the_parts_name_their_unit() -> None:
 
 def test_one_process_that_could_not_be_looked_into_is_one_process() -> None:
     document, card = card_of(adapter(used=GIB, leaves={"unreadable_pids": 1}))
-    assert "       1 process could not be looked into" in card_lines(document, card, None)
+    assert "       1 process could not be looked into" in card_lines(document, card, Screen())
 
 
 def test_a_part_that_the_sum_leaves_no_tenth_for_is_a_trace() -> None:

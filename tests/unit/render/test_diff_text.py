@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpusnap.diff import diff
+from gpusnap.render.columns import display_width
 from gpusnap.render.diff_text import diff_lines, diff_markdown
-from gpusnap.render.table import display_width
+from gpusnap.render.screen import Screen
 from tests.builders import GIB, MIB, START, Row, adapter, process, snapshot
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def gib(tenths: int) -> int:
 
 def shown(before: Snapshot, after: Snapshot, width: int | None = None, **options: Any) -> list[str]:
     result = diff(before, after, **options)
-    lines = diff_lines(result, before, after, width=width, min_bytes=options.get("min_bytes", 0))
+    lines = diff_lines(result, before, after, Screen(width), min_bytes=options.get("min_bytes", 0))
     assert all(width is None or display_width(line) <= width for line in lines)
     return lines
 
@@ -105,8 +106,16 @@ def test_long_command_lines_are_shown_from_where_they_part() -> None:
 
 def test_a_narrow_terminal_gives_up_the_user_before_the_change() -> None:
     lines = shown(desktop(25, [FIREFOX]), desktop(116, [GROWN, SERVER], 250), width=60)
-    assert lines[3].split() == ["STATUS", "PID", "PROGRAM", "BEFORE", "AFTER", "CHANGE"]
-    assert lines[4].endswith("+9.0 GiB")
+    (head,) = [place for place, line in enumerate(lines) if "STATUS" in line]
+    assert lines[head].split() == ["STATUS", "PID", "PROGRAM", "BEFORE", "AFTER", "CHANGE"]
+    assert lines[head + 1].endswith("+9.0 GiB")
+
+
+def test_a_terminal_too_narrow_for_the_table_has_a_paragraph_a_row() -> None:
+    lines = shown(desktop(25, [FIREFOX]), desktop(116, [GROWN, SERVER], 250), width=40)
+    said = " ".join(" ".join(lines).split())
+    assert "status appeared · pid 4711 · user alice · program llama-server · before - · after 9.0 GiB" in said
+    assert "(2.5 → 11.6 GiB): llama-server took 9.0, firefox 0.1." in said
 
 
 def test_the_unit_follows_the_biggest_change() -> None:
@@ -209,10 +218,10 @@ def test_markdown_for_a_ticket() -> None:
 def test_colour_changes_no_word() -> None:
     before, after = desktop(25, [FIREFOX]), desktop(116, [GROWN, SERVER], 250)
     result = diff(before, after)
-    coloured = "\n".join(diff_lines(result, before, after, colour=True))
+    coloured = "\n".join(diff_lines(result, before, after, Screen(colour=True)))
     assert "\x1b[1m" in coloured
     plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "")
-    assert plain == "\n".join(diff_lines(result, before, after))
+    assert plain == "\n".join(diff_lines(result, before, after, Screen()))
 
 
 def tenths_of(cell: str) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from wcwidth import wcswidth
 
-from gpusnap.render.table import display_width, escape_markdown, render_markdown_table, render_table, truncate
+from gpusnap.render.columns import display_width, truncate
+from gpusnap.render.table import escape_markdown, render_markdown_table, render_table, render_whole_table
 
 
 def test_columns_are_aligned() -> None:
@@ -29,24 +30,55 @@ def test_numbers_are_not_reformatted() -> None:
 
 def test_the_flexible_column_gives_way_first_and_nothing_wraps() -> None:
     rows = [["4711", "a very long program name that does not fit", "9.0 GiB"]]
-    lines = render_table(["PID", "PROGRAM", "VRAM"], rows, "rlr", width=40, flex=1)
+    lines = render_table(["PID", "PROGRAM", "VRAM"], rows, "rlr", width=40, flex=[1])
     assert lines[1] == "4711  a very long program name…  9.0 GiB"
     assert all(len(line) <= 40 for line in lines)
 
 
 def test_the_flexible_column_keeps_its_least_width_and_the_last_one_is_cut() -> None:
     lines = render_table(
-        ["PROGRAM", "ROLE"], [["llama-server", "Qwen3 14B Q4_K_M"]], "ll", width=20, flex=0, least=12
+        ["PROGRAM", "ROLE"], [["llama-server", "Qwen3 14B Q4_K_M"]], "ll", width=20, flex=[0], least=12
     )
     assert lines == ["PROGRAM       ROLE", "llama-server  Qwen3…"]
 
 
 def test_a_terminal_too_narrow_for_the_rest_cuts_the_line() -> None:
     lines = render_table(
-        ["PID", "PROGRAM", "VRAM"], [["4711", "日本語日本語", "9.0 GiB"]], "rlr", width=15, flex=1
+        ["PID", "PROGRAM", "VRAM"], [["4711", "日本語日本語", "9.0 GiB"]], "rlr", width=15, flex=[1]
     )
     assert all(display_width(line) <= 15 for line in lines)
     assert lines[1].endswith("…")
+
+
+def test_columns_are_left_out_before_a_line_is_cut_and_that_is_said() -> None:
+    header, rows = ["PID", "AGE", "VRAM", "PROGRAM"], [["4711", "3h12m", "13.8 G", "llama-server"]]
+    lines = render_table(header, rows, "rrrl", width=26, flex=[3], least=12, drop=[1, 0])
+    assert lines == [
+        " PID    VRAM  PROGRAM",
+        "4711  13.8 G  llama-server",
+        "not shown in 26 columns:",
+        "AGE",
+    ]
+
+
+def test_a_whole_table_wraps_its_cells_and_cuts_none() -> None:
+    rows = [["4711", "9.0 GiB", "a very long role that does not fit"]]
+    assert render_whole_table(["PID", "HOLDS", "ROLE"], rows, "rrl", width=32, wrap=[2]) == [
+        " PID    HOLDS  ROLE",
+        "4711  9.0 GiB  a very long role",
+        "               that does not fit",
+    ]
+
+
+def test_a_whole_table_that_fits_in_no_way_is_a_paragraph_a_row() -> None:
+    rows = [["4711", "9.0 GiB", "llama-server"], ["7", "", "x"]]
+    assert render_whole_table(["PID", "HOLDS", "PROGRAM"], rows, "rrl", width=20) == [
+        "pid 4711 ·",
+        "  holds 9.0 GiB ·",
+        "  program",
+        "  llama-server",
+        "pid 7 · program x",
+    ]
 
 
 def test_truncation_counts_columns_not_characters() -> None:
