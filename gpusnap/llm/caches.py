@@ -85,6 +85,8 @@ def caches_of(evidence: Evidence, header: Header, tokens: int | None = None) -> 
     if tokens is not None:
         settings = settings.at(tokens)
     source = f"gguf+{source}" if source else "gguf"
+    if evidence.workload.server == "koboldcpp":
+        settings.doubt = "up to 128 tokens more for context shift"
     second = evidence.draft_header
     try:
         draft = second_context(evidence.workload, header, second if isinstance(second, Header) else None, settings)

@@ -20,15 +20,18 @@ _MAX_NUMBER = 1 << 40
 class Flags:
     """`words` is argv without the program; `prefix` names the server's environment (`LLAMA_ARG_`)."""
 
-    __slots__ = ("_environ", "_pairs", "_values")
+    __slots__ = ("_environ", "_pairs", "_values", "_words_of")
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._environ = environ
         # Flag -> its last value; None where nothing followed or the next word is a flag itself.
         self._values: dict[str, str | None] = {}
         self._pairs: list[tuple[str, str | None]] = []
+        self._words_of: dict[str, list[str]] = {}
+        behind: list[str] = []
         for place, word in enumerate(words):
             if not word.startswith("-") or len(word) < 2:
+                behind.append(word)
                 continue
             name, equals, value = word.partition("=")
             if name.startswith("--"):
@@ -36,6 +39,7 @@ class Flags:
             following = words[place + 1] if place + 1 < len(words) else None
             self._values[name] = value if equals else following
             self._pairs.append((name, self._values[name]))
+            behind = self._words_of[name] = [value] if equals else []
 
     def text(self, *names: str, env: str = "") -> tuple[str, str] | None:
         """(value, "cmdline" | "environ"), or None: nobody said."""
@@ -46,6 +50,10 @@ class Flags:
         if env and self._environ.get(env):
             return self._environ[env], "environ"
         return None
+
+    def several(self, *names: str) -> list[str]:
+        """All words behind a flag up to the next one; none where it is not there."""
+        return next((self._words_of[name] for name in names if name in self._words_of), [])
 
     def in_order(self, *names: str) -> list[tuple[str, str | None]]:
         """Every occurrence of these flags with its value, where all of them count."""

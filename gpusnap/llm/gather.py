@@ -72,11 +72,20 @@ class Gatherer:
             path = hf_cache.find_gguf(files, workload.hf_model, program.environ(*hf_cache.VARIABLES))
             if path is not None:
                 workload.put("model", (path, workload.sources["hf_model"]))
+                self._take_projector(workload, files, path)
                 evidence.files = model_files.find(files, mapped, workload)
         model = evidence.model
         if model is not None and workload.server == "ollama":
-            name = ollama_models.name_of_blob(files, model.path)
-            workload.put("model_name", (name, "manifest") if name else None)
+            workload.model_names = ollama_models.names_of_blob(files, model.path)
+            workload.put("model_name", (workload.model_names[0], "manifest") if workload.model_names else None)
+
+    def _take_projector(self, workload: Workload, files: ProcessFiles, path: str) -> None:
+        if workload.mmproj is not None or not workload.mmproj_auto:
+            return
+        found = hf_cache.find_projectors(files, path)
+        if len(found) == 1:
+            workload.put("mmproj", (found[0], workload.sources["hf_model"]))
+        workload.mmproj_is_open = len(found) > 1
 
     def ask(self, evidence: Evidence) -> None:
         """The local API, if one of this server's own processes listens; what it said before is forgotten."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NO_COMPUTE = null("not-exposed", "the log states no buffer sizes (llama-server: -lv 4)")
 _UNKNOWN_LAYERS = null("ambiguous", "part of the model is in system memory: how many layers only a log tells")
+_WHICH_PROJECTOR = null("ambiguous", "which projector of the repository is loaded")
 _NO_DRAFT_FILE = null("ambiguous", "a draft model from a repository (-hfd): only a log tells its size")
 
 
@@ -55,12 +56,15 @@ def _cache_on(card: int, where: Where, caches: Caches | Reading) -> Reading:
 
 
 def _all_weights(evidence: Evidence, on_card: Reading) -> Reading:
-    return _NO_DRAFT_FILE if evidence.workload.drafting.repository is not None else on_card
+    workload = evidence.workload
+    if workload.mmproj_is_open and workload.mmproj_offload:
+        return _WHICH_PROJECTOR
+    return _NO_DRAFT_FILE if workload.drafting.repository is not None else on_card
 
 
 def _all_caches(evidence: Evidence, kv: Reading, caches: Caches | Reading) -> Reading:
     if not evidence.workload.kv_offload:
-        return computed(0, "cmdline -nkvo")
+        return computed(0, "cmdline -nkvo" if evidence.workload.server != "koboldcpp" else "cmdline lowvram")
     if isinstance(caches, Caches) and caches.total.value == 0:
         return caches.total  # an engine without any cache has none on any card
     return kv

@@ -61,6 +61,15 @@ def find_gguf(files: ProcessFiles, wanted: str, environ: Mapping[str, str]) -> s
     return first_parts[0] if len(names) == 1 else None
 
 
+def find_projectors(files: ProcessFiles, model: str) -> list[str]:
+    """The projectors beside a model of a repository, which `-hf` downloads and loads with it."""
+    folder = model.rpartition("/")[0]
+    if "/snapshots/" not in folder:
+        return []
+    names = [name for name in _list(files, folder) if "mmproj" in name.lower() and name.endswith(".gguf")]
+    return [f"{folder}/{name}" for name in names]
+
+
 def _is_first(name: str) -> bool:
     """Not one of the later parts of a split model."""
     return "-of-" not in name or "-00001-of-" in name

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpusnap.llm.model_files import ModelFile
 
 _NOT_PRINTED = null("none", "it is named by the environment, whose values are not printed")
+_MAX_NAME = 256
 _TEXTS = ("name", "architecture", "quantization", "path")
 
 
@@ -41,7 +42,7 @@ def describe_model(evidence: Evidence, figures: MutableMapping[str, Reading]) ->
         return
     missing = evidence.header_reading
     leaves = {
-        "name": inferred(clean(name), "model") if name else missing,
+        "name": inferred(clean(name, _MAX_NAME), "model") if name else missing,
         "architecture": computed(header.architecture, "gguf") if header and header.architecture else missing,
         "parameters": computed(header.parameters, "gguf") if header else missing,
         "quantization": quantization(header) if header else missing,
@@ -63,7 +64,7 @@ def _of_hf(hf: HfModel, name: str | None) -> dict[str, Reading]:
 
     quantization = (config.quantization if config is not None else None) or (stored.main_type if stored else None)
     return {
-        "name": inferred(clean(name), "model") if name else no_config,
+        "name": inferred(clean(name, _MAX_NAME), "model") if name else no_config,
         "architecture": said(config.architecture if config is not None else None),
         "parameters": computed(stored.parameters, "safetensors") if stored is not None else no_weights,
         "quantization": computed(quantization, "config.json+safetensors") if quantization else no_config,

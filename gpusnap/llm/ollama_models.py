@@ -17,16 +17,16 @@ _DEFAULT_NAMESPACE = "library"
 _MODEL = "application/vnd.ollama.image.model"
 
 
-def name_of_blob(files: ProcessFiles, path: str) -> str | None:
-    """`gemma3:4b` for `.../blobs/sha256-HEX`; with several names for one file the first in order."""
+def names_of_blob(files: ProcessFiles, path: str) -> list[str]:
+    """`gemma3:4b` for `.../blobs/sha256-HEX`; of several names for one file the shortest first."""
     folder, found, digest = path.partition("/blobs/sha256-")
     if not found:
-        return None
+        return []
     names = []
     for name, manifest in _manifests(files, folder + "/manifests"):
         if _lists(files, manifest, "sha256:" + digest):
             names.append(name)
-    return min(names, key=lambda name: (len(name), name)) if names else None
+    return sorted(names, key=lambda name: (len(name), name))
 
 
 def _manifests(files: ProcessFiles, root: str) -> Iterator[tuple[str, str]]:

@@ -46,7 +46,9 @@ def _stored(evidence: Evidence) -> Reading:
     hf = evidence.hf
     if hf is None or hf.weights is None:
         return _NO_LOG
-    ranks = evidence.workload.ranks or 1
+    if evidence.workload.experts_apart:
+        return null("ambiguous", "experts are spread over several engines: only a log tells a rank's weights")
+    ranks = (evidence.workload.ranks or 1) * evidence.workload.stages
     return estimated(hf.weights.tensor_bytes // ranks, "safetensors" if ranks == 1 else f"safetensors/{ranks}")
 
 
@@ -56,7 +58,13 @@ def _of_config(evidence: Evidence) -> Reading:
     if hf is None or hf.config is None:
         return NOT_SAID
     dtype = evidence.workload.api.get("cache_dtype") or evidence.workload.type_k or "auto"
-    return token_bytes(hf.config, str(dtype), evidence.workload.ranks or 1)
+    found = token_bytes(hf.config, str(dtype), evidence.workload.ranks or 1)
+    stages = evidence.workload.stages
+    if stages == 1 or found.value is None:
+        return found
+    if hf.config.layers is None or hf.config.layers % stages:
+        return null("ambiguous", f"which of {stages} pipeline stages holds how many layers only a log tells")
+    return computed(number(found) // stages, f"config.json/{stages}")
 
 
 def _of_tokens(tokens: int | None, per_token: Reading) -> Reading:
@@ -109,4 +117,6 @@ def _api(evidence: Evidence, name: str) -> Reading:
 
 
 def _first(*readings: Reading) -> Reading:
-    return next((reading for reading in readings if reading.value is not None), readings[0])
+    """The first figure, else the first reason that says more than that nobody told."""
+    found = next((reading for reading in readings if reading.value is not None), None)
+    return found if found is not None else next((one for one in readings if one is not _NO_LOG), readings[0])

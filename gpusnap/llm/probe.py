@@ -30,6 +30,15 @@ _V6 = {
 }
 
 
+def whole(value: object) -> int | None:
+    """A count or size that a machine can have; None for everything else that JSON may hold, booleans among it."""
+    return value if type(value) is int and 0 <= value < 1 << 53 else None
+
+
+def positive(value: object) -> int | None:
+    return whole(value) or None
+
+
 class Silent(Exception):
     """The API can't be asked or does not answer; `reason` is one of the contract's, the text says why."""
 
@@ -47,6 +56,7 @@ class Api:
         self._host = host
         self._allowed = frozenset(allowed)
         self._headers = {"Authorization": f"Bearer {key}", "X-Api-Key": key} if key else {}
+        self._is_plain = not key or (key.isascii() and key.isprintable())
         self.address = address
         self.port = port
 
@@ -54,6 +64,8 @@ class Api:
         """The body of a 200; everything else is Silent."""
         if path not in self._allowed:
             raise ValueError(f"not an allow-listed path: {path}")
+        if not self._is_plain:
+            raise Silent("failed", "the key of --api-key-file is not one line of plain text")
         try:
             reply = self._host.http_get(self.address, self.port, path, self._headers, TIMEOUT, MAX_BODY)
         except TimeoutError as late:

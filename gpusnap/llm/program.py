@@ -21,7 +21,19 @@ MAX_TREE = 256
 class Program:
     """Reads what is asked for, once; what can't be read is empty or None. Nothing here reaches the document."""
 
-    __slots__ = ("_comm", "_cwd", "_entry", "_environ", "_exe", "_parent", "_plain", "host", "pid", "words")
+    __slots__ = (
+        "_comm",
+        "_cwd",
+        "_entry",
+        "_environ",
+        "_environ_is_known",
+        "_exe",
+        "_parent",
+        "_plain",
+        "host",
+        "pid",
+        "words",
+    )
 
     def __init__(self, host: Host, pid: int, words: Sequence[str] | None = None) -> None:
         self.host = host
@@ -33,6 +45,7 @@ class Program:
         self._cwd: str | None = None
         self._entry: tuple[str, list[str]] | None = None
         self._environ: bytes | None = None
+        self._environ_is_known = False
         self._parent: Program | None = None
 
     def _without_proc(self, name: str) -> str:
@@ -88,9 +101,16 @@ class Program:
         if self._environ is None:
             try:
                 self._environ = self.host.proc.read(f"{self.pid}/environ", MAX_ENVIRON)
+                self._environ_is_known = True
             except OSError:
                 self._environ = b""
         return environ_of(self._environ, wanted)
+
+    @property
+    def environ_is_known(self) -> bool:
+        """Whether this user may read its environment: what nobody can read may say anything."""
+        self.environ()
+        return self._environ_is_known
 
     def parent(self) -> Program | None:
         """The process that started it; None at the top."""

@@ -133,10 +133,19 @@ def put_group(figures: object, group: str, leaves: dict[str, Reading], texts: Se
     target = figures
     if not hasattr(target, "__setitem__"):
         raise TypeError("figures must be a mutable mapping")
+    leaves = {name: _possible(reading) for name, reading in leaves.items()}
     target[group] = Reading({name: reading.value for name, reading in leaves.items()}, f"inferred:{group}")
     for name, reading in leaves.items():
         if name not in texts or reading.value is None:
             target[f"{group}.{name}"] = reading
+
+
+def _possible(reading: Reading) -> Reading:
+    """No integer of the document passes 2^53: what flags, logs and answers say may."""
+    value = reading.value
+    if isinstance(value, int) and not 0 <= value < 1 << 53:
+        return null("out-of-range", f"{value} by {reading.provenance.partition(':')[2]}"[:200])
+    return reading
 
 
 def _text(value: str | None, source: str) -> Reading:

@@ -47,6 +47,7 @@ class Workload:
         "draft",
         "drafting",
         "drafts",
+        "experts_apart",
         "flash_attention",
         "fraction",
         "full_context",
@@ -57,10 +58,13 @@ class Workload:
         "lora",
         "main_gpu",
         "mmproj",
+        "mmproj_auto",
         "mmproj_device",
+        "mmproj_is_open",
         "mmproj_offload",
         "model",
         "model_name",
+        "model_names",
         "output_counts",
         "overrides",
         "port",
@@ -74,6 +78,7 @@ class Workload:
         "settings_pid",
         "sources",
         "split_mode",
+        "stages",
         "swa_full",
         "tensor_split",
         "type_k",
@@ -93,8 +98,11 @@ class Workload:
         self.settings_pid: int | None = None
         self.model: str | None = None  # a path as the process names it
         self.model_name: str | None = None  # a name for people: an alias, an ollama tag, a repository
+        self.model_names: list[str] = []  # all tags of an ollama model
         self.hf_model: str | None = None  # a repository or folder of safetensors
         self.mmproj: str | None = None
+        self.mmproj_is_open = False  # a repository has several
+        self.mmproj_auto = False  # the projector of its repository (-hf) is loaded with it
         self.draft: str | None = None
         self.drafts = False  # it drafts tokens (MTP): extra layers, a second context
         self.drafting = Drafting()
@@ -129,7 +137,9 @@ class Workload:
         self.visible: dict[str, str] = {}
         self.fraction: float | None = None  # vLLM's and SGLang's share of the card
         self.rank: str | None = None
-        self.ranks: int | None = None
+        self.ranks: int | None = None  # tensor parallel: each holds its share of every layer
+        self.stages = 1  # pipeline parallel: each holds its share of the layers
+        self.experts_apart = False  # expert parallel over several engines: no even shares
         self.port: int | None = None
         self.runner_port: int | None = None  # of a runner below the process that serves the API
         self.default_port: int | None = None

@@ -29,6 +29,7 @@ class CacheSettings:
 
     __slots__ = (
         "context",
+        "doubt",
         "draft_context",
         "draft_states",
         "flash_attention",
@@ -70,6 +71,7 @@ class CacheSettings:
         self.draft_states = draft_states
         self.padding = padding
         self.draft_context = draft_context
+        self.doubt = ""  # what makes an estimate of it, in words
 
     def at(self, context: int) -> CacheSettings:
         """The same settings with another context."""

@@ -44,6 +44,8 @@ def _is_windowed(plan: Plan, settings: CacheSettings) -> bool:
 
 def doubts(plan: Plan, settings: CacheSettings) -> str:
     """Why a figure is an estimate, in words; empty where it is exact."""
+    if settings.doubt:
+        return settings.doubt
     if plan.architecture in families.ESTIMATED:
         return families.ESTIMATED[plan.architecture]
     if _is_windowed(plan, settings) and (is_quantized(settings.type_k) or is_quantized(settings.type_v)):

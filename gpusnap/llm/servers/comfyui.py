@@ -37,12 +37,14 @@ def recognise(program: Program) -> Workload | None:
 
 
 def ask(api: Api, workload: Workload) -> None:
+    from gpusnap.llm.probe import whole
+
     devices = api.json("/system_stats").get("devices")
     rows = [row for row in devices if isinstance(row, dict)] if isinstance(devices, list) else []
     cards = [row for row in rows if row.get("type") not in ("cpu", "mps")]
     if len(cards) != 1:
         return  # ComfyUI works on one; with several listed there is no telling which
     for key in ("torch_vram_total", "torch_vram_free", "vram_total", "vram_free"):
-        value = cards[0].get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53:
+        value = whole(cards[0].get(key))
+        if value is not None:
             workload.api[key] = value

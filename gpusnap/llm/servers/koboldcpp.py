@@ -50,12 +50,31 @@ def recognise(program: Program) -> Workload | None:
     put("ubatch", (512, "defaults:koboldcpp"))
     put("port", flags.number("--port"))
     workload.default_port = DEFAULT_PORT
+    _read_placement(workload, flags)
     return workload
 
 
+def _read_placement(workload: Workload, flags: Flags) -> None:
+    """As `gpttype_adapter.cpp` hands it on to llama.cpp."""
+    shares = flags.several("--tensor-split", "--tensorsplit")
+    workload.put("tensor_split", (",".join(shares), "cmdline") if shares else None)
+    backend = [word.lower() for word in flags.several("--usecublas", "--usecuda", "--usehipblas")]
+    if "lowvram" in backend or flags.has("--lowvram"):
+        workload.put("kv_offload", (False, "cmdline"))
+    if "rowsplit" in backend:
+        workload.put("split_mode", ("row", "cmdline"))
+    for value in flags.several("--overridetensors", "--override-tensor", "-ot")[:1]:
+        workload.overrides.append(("pattern", value))
+    if flags.has("--moecpu"):
+        layers = flags.several("--moecpu")
+        workload.overrides.append(("experts", layers[0] if layers else "all"))
+
+
 def ask(api: Api, workload: Workload) -> None:
-    value = api.json("/api/extra/true_max_context_length").get("value")
-    if isinstance(value, int) and value > 0:
+    from gpusnap.llm.probe import positive
+
+    value = positive(api.json("/api/extra/true_max_context_length").get("value"))
+    if value is not None:
         workload.api["context"] = value
         workload.put("context", (value, "api./api/extra/true_max_context_length"))
     version = api.json("/api/extra/version").get("version")

@@ -48,9 +48,22 @@ def recognise(program: Program) -> Workload | None:
     workload.role = "server" if is_server else "cli"
     if is_server:
         workload.default_port = DEFAULT_PORT
-        if workload.model is None and "hf_model" not in workload.sources:
+        if _is_router(program, workload, Flags(arguments, environ)):
             workload.role = "router"  # no model of its own: its children load them
     return workload
+
+
+def _is_router(program: Program, workload: Workload, flags: Flags) -> bool:
+    if workload.model is not None or "hf_model" in workload.sources:
+        return False
+    if flags.text("--models-dir", "--models-preset") is not None:
+        return True
+    elsewhere = (
+        (("-mu", "--model-url"), "LLAMA_ARG_MODEL_URL"),
+        (("-dr", "--docker-repo"), "LLAMA_ARG_DOCKER_REPO"),
+    )
+    named = any(flags.text(*names, env=env) is not None for names, env in elsewhere)
+    return program.environ_is_known and not named
 
 
 def _is_llama_cpp(name: str, arguments: list[str]) -> bool:
@@ -82,6 +95,8 @@ def read_flags(workload: Workload, flags: Flags, *, slots: bool = True) -> Workl
     put("hf_model", flags.text("-hf", "-hfr", "--hf-repo", env="LLAMA_ARG_HF_REPO"))
     put("model_name", flags.text("-a", "--alias"))  # not LLAMA_ARG_ALIAS: the environment's values are not printed
     put("mmproj", flags.text("-mm", "--mmproj", env="LLAMA_ARG_MMPROJ"))
+    auto = flags.switch(("--mmproj-auto",), ("--no-mmproj", "--no-mmproj-auto"), "LLAMA_ARG_MMPROJ_AUTO")
+    workload.mmproj_auto = auto is None or auto[0]
     for lora in (flags.text("--lora"), flags.text("--lora-scaled")):
         if lora is not None:
             workload.lora += [part for part in lora[0].split(",") if part]
@@ -127,15 +142,17 @@ def _read_slots(workload: Workload, flags: Flags) -> None:
 
 
 def ask(api: Api, workload: Workload) -> None:
+    from gpusnap.llm.probe import positive, whole
+
     props = api.json("/props")
     if props.get("role") == "router":
         workload.role = "router"
         return
     settings = props.get("default_generation_settings")
-    slot = settings.get("n_ctx") if isinstance(settings, dict) else None
-    slots = props.get("total_slots")
-    if isinstance(slots, int) and slots > 0:
-        take_slots(workload, slots, slot if isinstance(slot, int) and slot > 0 else None)
+    slot = positive(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    slots = positive(props.get("total_slots"))
+    if slots is not None:
+        take_slots(workload, slots, slot)
     for key in ("build_info", "is_sleeping", "model_ftype", "model_path"):
         if isinstance(props.get(key), str | bool):
             workload.api[key] = props[key]
@@ -143,8 +160,9 @@ def ask(api: Api, workload: Workload) -> None:
     meta = models[0].get("meta") if isinstance(models, list) and models and isinstance(models[0], dict) else None
     if isinstance(meta, dict):
         for key in ("n_params", "size", "n_ctx_train"):
-            if isinstance(meta.get(key), int):
-                workload.api[key] = meta[key]
+            value = whole(meta.get(key))
+            if value is not None:
+                workload.api[key] = value
 
 
 def take_slots(workload: Workload, slots: int, slot_context: int | None) -> None:

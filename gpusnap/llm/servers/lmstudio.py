@@ -34,6 +34,8 @@ def recognise(program: Program) -> Workload | None:
 
 def ask(api: Api, workload: Workload) -> None:
     """Loaded models only; with several there is no telling which one is this process's."""
+    from gpusnap.llm.probe import positive
+
     rows = api.json("/api/v0/models").get("data")
     loaded = (
         [row for row in rows if isinstance(row, dict) and row.get("state") == "loaded"]
@@ -45,6 +47,6 @@ def ask(api: Api, workload: Workload) -> None:
     row = loaded[0]
     if isinstance(row.get("id"), str):
         workload.put("model_name", (row["id"], "api./api/v0/models"))
-    length = row.get("loaded_context_length")
-    if isinstance(length, int) and length > 0:
+    length = positive(row.get("loaded_context_length"))
+    if length is not None:
         workload.put("context", (length, "api./api/v0/models"))

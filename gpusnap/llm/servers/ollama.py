@@ -80,22 +80,27 @@ def _served_port(environ: dict[str, str]) -> int | None:
 
 def ask(api: Api, workload: Workload) -> None:
     """The row of `/api/ps` whose model file is this runner's; one row alone is it."""
+    from gpusnap.llm.probe import positive, whole
+
     rows = api.json("/api/ps").get("models")
     if not isinstance(rows, list):
         return
     known = [row for row in rows if isinstance(row, dict)]
-    mine = [row for row in known if workload.model_name and row.get("name") == workload.model_name]
-    row = mine[0] if mine else known[0] if len(known) == 1 else None
+    mine = [row for row in known if row.get("name") in workload.model_names]
+    # Another model's row is not this runner's, though it stands alone: this one may be on its way out.
+    row = mine[0] if mine else known[0] if len(known) == 1 and not workload.model_names else None
     if row is None:
         return
     for key in ("size", "size_vram", "context_length"):
-        if isinstance(row.get(key), int):
-            workload.api[key] = row[key]
-    if isinstance(row.get("size_vram"), int):
-        workload.claims["ollama /api/ps"] = row["size_vram"]
+        value = whole(row.get(key))
+        if value is not None:
+            workload.api[key] = value
+    claim = whole(row.get("size_vram"))
+    if claim is not None:
+        workload.claims["ollama /api/ps"] = claim
     for key in ("name", "expires_at"):
         if isinstance(row.get(key), str):
             workload.api[key] = row[key]
-    length = row.get("context_length")
-    if "context" not in workload.sources and isinstance(length, int) and length > 0 and workload.sequences:
+    length = positive(row.get("context_length"))
+    if "context" not in workload.sources and length is not None and workload.sequences:
         workload.put("context", (length * workload.sequences, "api./api/ps"))

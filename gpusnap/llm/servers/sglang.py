@@ -60,13 +60,15 @@ def _front(program: Program) -> Workload | None:
     put("type_k", flags.text("--kv-cache-dtype"))
     put("fraction", flags.fraction("--mem-fraction-static"))
     put("ranks", flags.number("--tp-size", "--tp", "--tensor-parallel-size"))
+    stages = flags.number("--pp-size", "--pipeline-parallel-size")
+    workload.stages = stages[0] if stages is not None and stages[0] > 0 else 1
     put("port", flags.number("--port"))
     workload.default_port = DEFAULT_PORT
     return workload
 
 
 def ask(api: Api, workload: Workload) -> None:
-    from gpusnap.llm.probe import Silent
+    from gpusnap.llm.probe import Silent, whole
 
     try:
         info = api.json("/server_info")
@@ -78,9 +80,9 @@ def ask(api: Api, workload: Workload) -> None:
     if not isinstance(usage, dict):
         return
     for name, keys in (("weights", ("weight",)), ("kv", ("kvcache",)), ("graph", ("graph", "cuda_graph"))):
-        value = next((usage[key] for key in keys if isinstance(usage.get(key), int | float)), None)
+        value = next((usage[key] for key in keys if type(usage.get(key)) in (int, float)), None)
         if value is not None and 0 <= value < 1 << 20:
             workload.api[f"{name}_bytes"] = round(value * GIB)  # "GB" there are GiB
-    tokens = usage.get("token_capacity")
-    if isinstance(tokens, int) and tokens >= 0:
+    tokens = whole(usage.get("token_capacity"))
+    if tokens is not None:
         workload.api["tokens"] = tokens

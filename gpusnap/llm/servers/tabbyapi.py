@@ -38,14 +38,16 @@ def recognise(program: Program) -> Workload | None:
 
 def ask(api: Api, workload: Workload) -> None:
     """`cache_size` is the tokens of the whole pool, `max_seq_len` of one sequence."""
+    from gpusnap.llm.probe import positive
+
     found = api.json("/v1/model")
     if isinstance(found.get("id"), str):
         workload.put("model_name", (found["id"], "api./v1/model"))
     parameters = found.get("parameters")
     if not isinstance(parameters, dict):
         return
-    size = parameters.get("cache_size", parameters.get("max_seq_len"))
-    if isinstance(size, int) and size > 0:
+    size = positive(parameters.get("cache_size", parameters.get("max_seq_len")))
+    if size is not None:
         workload.put("context", (size, "api./v1/model"))
     mode = parameters.get("cache_mode")
     if isinstance(mode, str):

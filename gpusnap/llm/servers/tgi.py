@@ -39,10 +39,12 @@ def recognise(program: Program) -> Workload | None:
 
 
 def ask(api: Api, workload: Workload) -> None:
+    from gpusnap.llm.probe import positive
+
     info = api.json("/info")
     if isinstance(info.get("model_id"), str):
         workload.put("hf_model", (info["model_id"], "api./info"))
     for key in ("max_total_tokens", "max_batch_total_tokens"):
-        value = info.get(key)
-        if isinstance(value, int) and value > 0:
+        value = positive(info.get(key))
+        if value is not None:
             workload.api[key] = value

@@ -79,29 +79,50 @@ def _front(program: Program) -> Workload | None:
     put("fraction", flags.fraction("--gpu-memory-utilization"))
     put("fraction", (DEFAULT_FRACTION, "defaults:vllm"))
     put("ranks", flags.number("--tensor-parallel-size", "-tp"))
+    stages = flags.number("--pipeline-parallel-size", "-pp")
+    workload.stages = stages[0] if stages is not None and stages[0] > 0 else 1
+    engines = flags.number("--data-parallel-size", "-dp")
+    apart = flags.has("--enable-expert-parallel", "-ep")
+    workload.experts_apart = apart and engines is not None and engines[0] > 1
     put("port", flags.number("--port"))
     workload.default_port = DEFAULT_PORT
     return workload
 
 
 def ask(api: Api, workload: Workload) -> None:
+    from gpusnap.llm.probe import positive
+
     metrics = read_metrics(api.text("/metrics"))
+    shares = metrics.pop("used_shares", {})
+    if isinstance(shares, dict):
+        share = _own_share(shares, workload.rank)
+        if share is not None:
+            metrics["used_share"] = share
     workload.api.update(metrics)
     models = api.json("/v1/models").get("data")
     if isinstance(models, list) and models and isinstance(models[0], dict):
-        length, root = models[0].get("max_model_len"), models[0].get("root")
-        if isinstance(length, int):
+        length, root = positive(models[0].get("max_model_len")), models[0].get("root")
+        if length is not None:
             workload.api["max_model_len"] = length
         if isinstance(root, str):
             workload.put("hf_model", (root, "api./v1/models"))
 
 
+def _own_share(shares: dict[str, float], rank: str | None) -> float | None:
+    """Of several engines (data parallel) the one whose number is in the worker's title, `EngineCore_DP1`."""
+    if len(shares) == 1:
+        return next(iter(shares.values()))
+    found = re.search(r"(?:^|_)DP(\d{1,5})(?:_|$)", rank or "")
+    return shares.get(found[1]) if found is not None else None
+
+
 def read_metrics(text: str) -> dict[str, object]:
-    """`tokens` of the pool (blocks x block size), `used_share` of it, `preemptions` since the start.
+    """`tokens` of the pool (blocks x block size), `used_shares` of it by engine, `preemptions` since the start.
 
     Blocks are "None" in some versions.
     """
     found: dict[str, object] = {}
+    shares: dict[str, float] = {}
     for name, labels, value in re.findall(_METRIC, text[: 1 << 20]):
         if name == "cache_config_info":
             known = dict(re.findall(_LABEL, labels))
@@ -122,5 +143,7 @@ def read_metrics(text: str) -> dict[str, object]:
             before = found.get("preemptions")  # one line for each engine
             found["preemptions"] = round(float(value)) + (before if isinstance(before, int) else 0)
         elif name in ("kv_cache_usage_perc", "gpu_cache_usage_perc") and value != "NaN" and 0 <= float(value) <= 1:
-            found["used_share"] = float(value)
+            engine = dict(re.findall(_LABEL, labels)).get("engine", "")
+            shares[engine] = float(value)
+            found["used_shares"] = shares
     return found

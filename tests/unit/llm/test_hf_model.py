@@ -100,3 +100,44 @@ def test_a_model_that_the_environment_names_is_described_and_not_named(tmp_path:
     assert row["model"] is not None
     assert (row["model"]["name"], row["model"]["path"], row["model"]["layers"]) == (None, None, 36)
     assert "Qwen3-8B" not in str(row)
+
+
+def test_a_pipeline_stage_holds_its_share_of_the_layers(tmp_path: Path) -> None:
+    """-tp 2 -pp 2: a quarter of the weights, half of the layers with half of the heads."""
+    _, llm, sources = rows(server(tmp_path, "-tp", "2", "-pp", "2"))
+    assert llm["weights_bytes"] == 2 * 8_190_735_360 // 4
+    assert sources["llm.weights_bytes"] == "estimated:safetensors/4"
+    assert llm["kv_bytes_per_token"] == PER_TOKEN // 4
+    _, llm, sources = rows(server(tmp_path, "--pipeline-parallel-size", "5"))
+    assert llm["kv_bytes_per_token"] is None  # 36 layers over 5 stages
+    assert sources["llm.kv_bytes_per_token"].startswith("null:ambiguous which of 5 pipeline stages")
+
+
+def test_experts_over_several_engines_are_not_shared_out_evenly(tmp_path: Path) -> None:
+    _, llm, sources = rows(server(tmp_path, "-dp", "4", "--enable-expert-parallel"))
+    assert llm["weights_bytes"] is None
+    assert sources["llm.weights_bytes"].startswith("null:ambiguous experts are spread over several engines")
+    assert rows(server(tmp_path, "-dp", "4"))[1]["weights_bytes"] == 2 * 8_190_735_360
+
+
+@pytest.mark.parametrize(
+    ("title", "used"), [("VLLM::EngineCore_DP1", 0.75), ("VLLM::Worker_DP0_TP0", 0.25), ("VLLM::Worker_TP0", None)]
+)
+def test_each_engine_has_its_own_share_in_use(tmp_path: Path, title: str, used: float | None) -> None:
+    log = b"INFO 05-10 10:00:00 [r.py:1] Model loading took 15.27 GiB and 3.0 seconds\n"
+    log += b"INFO 05-10 10:00:09 [k.py:1] Available KV cache memory: 8.00 GiB\n"
+    machine = Machine(tmp_path)
+    machine.card(32 * GIB)
+    machine.process(10, ["/v/bin/vllm", "serve", "a/b", "-dp", "2"], ppid=5, links={"3": "socket:[777]"})
+    machine.process(20, [title], {0: 29 * GIB}, ppid=10, links={"2": "/var/log/v.log"})
+    machine.file("/var/log/v.log", log)
+    machine.entry("--- proc/20/net/tcp\n  sl  local_address rem_address st\n")
+    machine.entry("   0: 0100007F:1F40 00000000:0000 0A 0:0 00:0 0 1000 0 777 1\n")
+    metrics = 'vllm:kv_cache_usage_perc{engine="0"} 0.25\nvllm:kv_cache_usage_perc{engine="1"} 0.75\n'
+    machine.http = {
+        "127.0.0.1:8000/metrics": {"body": metrics},
+        "127.0.0.1:8000/v1/models": {"body": {"data": []}},
+    }
+    llm = row_of(machine.snapshot(probe=True), 20)["llm"]
+    assert llm is not None
+    assert llm["kv_cache_used_bytes"] == (None if used is None else round(8 * GIB * used))

@@ -158,9 +158,9 @@ def test_a_blob_has_the_name_of_its_manifest(tmp_path: Path, place: str, name: s
     manifest.write_text(json.dumps({"layers": [template, model]}))
     (manifest.parent / "broken").write_text("{" + digest)
     files = live(tmp_path)
-    assert ollama_models.name_of_blob(files, f"{tmp_path}/blobs/sha256-{digest}") == name
-    assert ollama_models.name_of_blob(files, f"{tmp_path}/blobs/sha256-{'ef' * 32}") is None
-    assert ollama_models.name_of_blob(files, "/models/a.gguf") is None
+    assert ollama_models.names_of_blob(files, f"{tmp_path}/blobs/sha256-{digest}") == [name]
+    assert ollama_models.names_of_blob(files, f"{tmp_path}/blobs/sha256-{'ef' * 32}") == []
+    assert ollama_models.names_of_blob(files, "/models/a.gguf") == []
 
 
 def test_a_container_sees_its_own_files(tmp_path: Path) -> None:

@@ -143,6 +143,34 @@ def test_report_125_no_time_is_no_unloading(tmp_path: Path, until: object) -> No
     assert [w for w in document["warnings"] if w["code"] == "unload-pending"] == []
 
 
+def test_report_016_a_claim_is_of_the_model_that_it_names(tmp_path: Path) -> None:
+    """`/api/ps` lists one model, and it is another runner's: nothing of it is this one's."""
+    ps = {"size": 21 * GIB, "size_vram": 21 * GIB, "context_length": 8192}
+    machine = ollama(tmp_path, qwen3_06b(), "m", "latest", {0: 2 * GIB}, "-np", "1", ps=ps)
+    path = "127.0.0.1:11434/api/ps"
+    (row,) = machine.http[path]["body"]["models"]
+    assert [w["code"] for w in machine.snapshot(probe=True)["warnings"]] == ["claim-contradicts-measurement"]
+    machine.http[path]["body"]["models"] = [row | {"name": "other:7b", "model": "other:7b"}]
+    document = machine.snapshot(probe=True)
+    assert document["warnings"] == []
+    llm = row_of(document, 11)["llm"]
+    assert llm is not None
+    assert llm["context_tokens"] is None
+
+
+def test_ollama_17251_a_second_tag_of_a_model_is_the_same_model(tmp_path: Path) -> None:
+    ps = {"size": 21 * GIB, "size_vram": 21 * GIB, "context_length": 8192}
+    machine = ollama(tmp_path, qwen3_06b(), "m", "latest", {0: 2 * GIB}, "-np", "1", ps=ps)
+    layers = [{"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{DIGEST}"}]
+    manifest = json.dumps({"layers": layers}).encode()
+    machine.file(f"{MODELS}/manifests/registry.ollama.ai/library/my-own-name/v2", manifest)
+    body = machine.http["127.0.0.1:11434/api/ps"]["body"]
+    body["models"] = [{**body["models"][0], "name": "my-own-name:v2"}, {"name": "third:1b", "size_vram": 1}]
+    llm = row_of(machine.snapshot(probe=True), 11)["llm"]
+    assert llm is not None
+    assert llm["context_tokens"] == 8192
+
+
 def test_ollama_10828_ten_parallel_requests_are_ten_contexts(tmp_path: Path) -> None:
     flags = ["-c", "81920", "-np", "10", "-ngl", "99"]
     machine = ollama(tmp_path, qwen3_14b(), "qwen3", "14b", {0: 22 * GIB}, *flags)
