@@ -16,6 +16,7 @@ from gpusnap.render.svg_marks import hovers, marks, missing
 from gpusnap.render.svg_scale import Span, number, text, ticks
 from gpusnap.render.svg_style import STYLE
 from gpusnap.render.units import format_bytes, format_of_total
+from gpusnap.render.wrapped import filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ WIDTH, LEFT, RIGHT = 1180, 74, 250
 MEMORY_HEIGHT = 190
 CARD_HEAD, CARD_FOOT = 34, 34
 LEGEND_LINE = 15
+ANSWER_LINE = 18
+ANSWER_LETTERS = 135  # of its bold type, in the width of the picture
 
 
 def svg_picture(explained: Explained, *, by_category: bool = False, prefix: str = "", heading: bool = True) -> str:
@@ -42,7 +45,8 @@ def svg_picture(explained: Explained, *, by_category: bool = False, prefix: str 
         if explained.document["subject"]["adapter"] in (None, where)
     }
     body: list[str] = []
-    top = 44.0 if heading else 4.0
+    said = filled(explained.document["answer"], ANSWER_LETTERS, "") if heading else []
+    top = 4.0 if not heading else 26.0 + ANSWER_LINE * len(said)
     for where, columns in cards.items():
         shapes, top = _card(explained, history, where, columns, span, top, by_category=by_category, prefix=prefix)
         body += shapes
@@ -54,15 +58,18 @@ def svg_picture(explained: Explained, *, by_category: bool = False, prefix: str 
         f'width="{WIDTH}" height="{height}" role="img" aria-label="{answer}">\n'
         f"<style>{STYLE}</style>\n<defs>{_patterns(prefix)}</defs>\n"
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>\n'
-        + (f'<text class="answer" x="12" y="24"><title>{answer}</title>{_cut(answer)}</text>\n' if heading else "")
+        + (_heading(said) if heading else "")
         + "\n".join([*body, *known])
         + "\n</svg>\n"
     )
 
 
-def _cut(answer: str, most: int = 165) -> str:
-    """One line; the whole of it is in the hover text."""
-    return answer if len(answer) <= most else answer[: most - 1].rpartition(" ")[0] + " …"
+def _heading(lines: Sequence[str]) -> str:
+    """The answer, whole, in as many lines as it needs."""
+    spans = "".join(
+        f'<tspan x="12" y="{24 + ANSWER_LINE * place}">{text(line)}</tspan>' for place, line in enumerate(lines)
+    )
+    return f'<text class="answer">{spans}</text>\n'
 
 
 def _span(history: History) -> Span:

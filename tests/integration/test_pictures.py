@@ -55,6 +55,16 @@ def boxes(page: Page, selector: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_answer_is_whole_and_within_the_picture(page: Page, tmp_path: Path) -> None:
+    explained = drawn(list(RECORDINGS["step-leak.jsonl.gz"]()))
+    show(page, explained, tmp_path)
+    lines, (paper,) = boxes(page, ".answer tspan"), boxes(page, ".paper")
+    assert " ".join(line["text"] for line in lines) == explained.document["answer"]
+    assert all(line["x"] + line["w"] <= paper["x"] + paper["w"] for line in lines)
+    (title,) = boxes(page, ".card > .title")
+    assert max(line["y"] + line["h"] for line in lines) <= title["y"]
+
+
 def test_the_step_leak_is_drawn_where_it_was_measured(page: Page, tmp_path: Path) -> None:
     show(page, drawn(list(RECORDINGS["step-leak.jsonl.gz"]())), tmp_path)
     (frame,) = boxes(page, ".card > .frame")
