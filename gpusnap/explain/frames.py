@@ -21,6 +21,7 @@ MOST_COLUMNS_TOGETHER = 3072
 MOST_PARTS = 8
 
 _NOT_THERE = "the card is not there"
+MEMORY = "memory"
 # A lane and the figure that says why it has none.
 LANES = {
     "load": "load.gpu_percent",
@@ -57,7 +58,10 @@ class Stack(NamedTuple):
 
 
 class Column(NamedTuple):
-    """`unknown` says why nothing of the memory was measured; `holes` the same of each lane, or of a part of it."""
+    """`unknown` says why nothing of the memory was measured; `holes` the same of a lane, or of a part of it.
+
+    Of a column that stands for both kinds of samples, `holes` has the memory's reason too.
+    """
 
     start: float
     end: float
@@ -100,7 +104,10 @@ class Frames:
             usual = _usual_pause(columns)
             self.cards[where] = merged = _halve(columns, usual)
             if len(merged) > most * 3 // 4:
-                self.cards[where] = _halve(merged, float("inf"))
+                self.cards[where] = merged = _halve(merged, float("inf"))
+            if len(merged) > most * 3 // 4:
+                # Every other sample is unknown (a driver that is busy now and then): both kinds share a column.
+                self.cards[where] = _halve(merged, float("inf"), mixed=True)
 
 
 def _stack(time: float, card: Adapter, rows: list[Process]) -> Stack | None:
@@ -152,13 +159,13 @@ def _usual_pause(columns: list[Column]) -> float:
     return 3 * steps[len(steps) // 2]
 
 
-def _halve(columns: list[Column], usual: float) -> list[Column]:
+def _halve(columns: list[Column], usual: float, *, mixed: bool = False) -> list[Column]:
     merged: list[Column] = []
     index = 0
     while index < len(columns):
         left = columns[index]
         right = columns[index + 1] if index + 1 < len(columns) else None
-        if right is not None and _alike(left, right) and right.start - left.end <= usual:
+        if right is not None and _alike(left, right, mixed=mixed) and right.start - left.end <= usual:
             merged.append(_merge(left, right))
             index += 2
         else:
@@ -167,12 +174,13 @@ def _halve(columns: list[Column], usual: float) -> list[Column]:
     return merged
 
 
-def _alike(left: Column, right: Column) -> bool:
-    return left.boot == right.boot and left.unknown == right.unknown
+def _alike(left: Column, right: Column, *, mixed: bool) -> bool:
+    return left.boot == right.boot and (mixed or left.unknown == right.unknown)
 
 
 def _merge(left: Column, right: Column) -> Column:
-    low, high = left.low, left.high
+    low = right.low if left.low is None else left.low
+    high = right.high if left.high is None else left.high
     if low is not None and right.low is not None and right.low.used < low.used:
         low = right.low
     if high is not None and right.high is not None and right.high.used > high.used:
@@ -182,4 +190,7 @@ def _merge(left: Column, right: Column) -> Column:
         held = lanes.get(lane, (least, most))
         lanes[lane] = (min(held[0], least), max(held[1], most))
     holes = {**right.holes, **left.holes}
-    return Column(left.start, right.end, left.boot, low, high, left.unknown, lanes, holes)
+    why = left.unknown if left.unknown is not None else right.unknown
+    if low is not None and why is not None:
+        holes[MEMORY], why = why, None
+    return Column(left.start, right.end, left.boot, low, high, why, lanes, holes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.explain.frames import MEMORY
 from gpusnap.render.svg_scale import number, text
 
 if TYPE_CHECKING:
@@ -66,6 +67,6 @@ def _has_unknown(history: History, cards: Sequence[str]) -> bool:
     return frames is not None and any(
         column.unknown is not None or column.holes.keys() & drawn
         for columns in (frames.cards.get(where, ()) for where in cards)
-        for drawn in [{lane for column in columns for lane in column.lanes}]
+        for drawn in [{MEMORY, *(lane for column in columns for lane in column.lanes)}]
         for column in columns
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.explain.frames import MEMORY
 from gpusnap.explain.series import began_before
 from gpusnap.explain.words import clock, minute
 from gpusnap.render.svg_scale import number, text
@@ -32,7 +33,7 @@ def marks(
     base: float,
     prefix: str,
 ) -> list[str]:
-    shapes = missing(history, columns, None, span, plot, base, prefix)
+    shapes = missing(history, columns, MEMORY, span, plot, base, prefix)
     for reboot in history.timeline.reboots:
         shapes.append(
             _line("reboot", reboot.end, f"reboot, first sample at {minute(reboot.end)}", span, plot, base)
@@ -54,13 +55,13 @@ def marks(
 def missing(
     history: History,
     columns: Sequence[Column],
-    lane: str | None,
+    lane: str,
     span: Span,
     top: float,
     base: float,
     prefix: str,
 ) -> list[str]:
-    """Gaps, and samples without the figure of a lane (None: of the memory), hatched with the reason."""
+    """Gaps, and samples without the figure of a lane, hatched with the reason."""
     shapes = []
     for gap in history.timeline.gaps():
         said = (
@@ -74,11 +75,11 @@ def missing(
     return shapes
 
 
-def _unknown(columns: Sequence[Column], lane: str | None) -> list[tuple[float, float, str]]:
+def _unknown(columns: Sequence[Column], lane: str) -> list[tuple[float, float, str]]:
     """Stretches without a figure, up to the next sample that has one."""
     found: list[tuple[float, float, str]] = []
     for place, column in enumerate(columns):
-        why = column.unknown if lane is None else column.holes.get(lane)
+        why = column.holes.get(lane) if column.unknown is None or lane != MEMORY else column.unknown
         if why is None:
             continue
         following = columns[place + 1] if place + 1 < len(columns) else None

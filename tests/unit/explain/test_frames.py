@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusnap.explain.frames import MOST_COLUMNS, Frames
+from gpusnap.explain.frames import MEMORY, MOST_COLUMNS, Frames
 from gpusnap.explain.history import History
 from gpusnap.explain.reservoir import Point, Reservoir
 from gpusnap.render.sparkline import sparkline
@@ -52,6 +52,15 @@ def test_one_unknown_sample_among_thousands_is_still_a_column_of_its_own() -> No
     unknown = [column for column in columns if column.unknown is not None]
     assert [(column.start, column.unknown) for column in unknown] == [(START + 15000, "the device was busy")]
     assert all(column.low is None for column in unknown)
+
+
+def test_a_card_that_is_unknown_in_every_other_sample_has_no_more_columns_than_others() -> None:
+    used: list[int | str] = [4 * GIB if step % 2 else "null:device-busy" for step in range(4000)]
+    used[2001] = 15 * GIB
+    (columns,) = frames_of(used).cards.values()
+    assert len(columns) <= MOST_COLUMNS
+    assert max(column.high.used for column in columns if column.high is not None) == 15 * GIB
+    assert all(column.holes[MEMORY] == "the device was busy" for column in columns[:100])
 
 
 def test_no_column_spans_a_gap() -> None:
