@@ -54,26 +54,26 @@ def select(document: Snapshot, wanted: Selection) -> list[Process]:
 def select_groups(document: Snapshot, wanted: Selection, key: str) -> tuple[list[Process], list[Group]]:
     """The rows of the groups by `key`, and these; `--top` counts groups, each with all of its chosen rows."""
     rows = _chosen(document, wanted)
-    groups = group_rows(rows, key)[: wanted.top]
+    groups = group_rows(rows, key, unified_adapters(document))[: wanted.top]
     shown = {group["key"] for group in groups}
     return [row for row in rows if key_of(row, key) in shown], groups
 
 
 def _chosen(document: Snapshot, wanted: Selection) -> list[Process]:
-    unified = _unified(document)
+    unified = unified_adapters(document)
     rows = [row for row in document["processes"] or () if not _misses(document, row, wanted, unified)]
     return sort_rows(rows, wanted.sort, parse_rfc3339(document["taken_at"]), unified)
 
 
 def undecided(document: Snapshot, wanted: Selection) -> tuple[int, list[str]]:
     """How many rows were left out only because a figure that a filter asks for is not known, and which figures."""
-    unified = _unified(document)
+    unified = unified_adapters(document)
     missed = [_misses(document, row, wanted, unified) for row in document["processes"] or ()]
     unknown = [names for names in missed if names and None not in names]
     return len(unknown), sorted({name for names in unknown for name in names if name is not None})
 
 
-def _unified(document: Snapshot) -> set[str]:
+def unified_adapters(document: Snapshot) -> set[str]:
     return {row["id"] for row in document["adapters"] if row["memory"]["kind"] == "unified"}
 
 
@@ -139,28 +139,27 @@ def key_of(row: Process, key: str) -> str | None:
     return program_of(row) if key == "program" else row[key]  # type: ignore[literal-required]
 
 
-def group_rows(rows: list[Process], key: str) -> list[Group]:
-    """One entry a key; sums hold the measured figures, `unmeasured` counts the rows without one."""
-    groups: dict[str | None, list[Process]] = {}
+def group_rows(rows: list[Process], key: str, unified: set[str]) -> list[Group]:
+    """One entry a key, the largest first; `unmeasured` counts the rows without a figure."""
+    members: dict[str | None, list[Process]] = {}
     for row in rows:
-        groups.setdefault(key_of(row, key), []).append(row)
-    result = [_group(name, members) for name, members in groups.items()]
-    result.sort(key=_largest_first)
-    return result
+        members.setdefault(key_of(row, key), []).append(row)
+
+    def largest_first(name: str | None) -> tuple[bool, int, str]:
+        held = _sum(held_bytes(row, unified) for row in members[name])
+        return held is None, 0 if held is None else -held, str(name)
+
+    return [_group(name, members[name], unified) for name in sorted(members, key=largest_first)]
 
 
-def _largest_first(group: Group) -> tuple[bool, int, str]:
-    held = group["vram_bytes"]
-    return held is None, 0 if held is None else -held, str(group["key"])
-
-
-def _group(name: str | None, members: list[Process]) -> Group:
+def _group(name: str | None, members: list[Process], unified: set[str]) -> Group:
     return {
         "key": name,
-        "processes": len(members),
+        # A process that uses several cards has a row on each.
+        "processes": len({(row["pid"], row["start_ticks"], row["pid_namespace"]) for row in members}),
         "vram_bytes": _sum(row["vram_bytes"] for row in members),
         "spill_bytes": _sum(row["spill_bytes"] for row in members),
-        "unmeasured": sum(1 for row in members if row["vram_bytes"] is None),
+        "unmeasured": sum(1 for row in members if held_bytes(row, unified) is None),
     }
 
 

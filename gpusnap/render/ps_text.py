@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.render.card import card_lines
 from gpusnap.render.program import program_of
-from gpusnap.render.ps_select import age_of, key_of
+from gpusnap.render.ps_select import age_of, key_of, unified_adapters
 from gpusnap.render.reasons import in_words, short
 from gpusnap.render.units import format_age, format_bytes, format_number, pick_unit
 from gpusnap.timefmt import parse_rfc3339
@@ -77,15 +77,13 @@ def ps_lines(document: Snapshot, rows: list[Process], layout: Layout) -> list[st
 def _columns(document: Snapshot, rows: list[Process], layout: Layout) -> list[Column]:
     taken = parse_rfc3339(document["taken_at"])
     index = {adapter["id"]: adapter for adapter in document["adapters"]}
-    unified = {key for key, adapter in index.items() if adapter["memory"]["kind"] == "unified"}
-    all_unified = all(row["adapter"] in unified for row in rows)
     memory = _memory_cell(rows, layout)
     found = [
         Column("PID", "r", "pid", lambda row: str(row["pid"])),
         Column("USER", "l", "user", lambda row: _text(row["user"])),
         Column("AGE", "r", "started_at", lambda row: format_age(age_of(row, taken))),
         Column("VRAM", "r", "vram_bytes", _vram_cell(document, rows, memory)),
-        Column("SYSTEM" if all_unified else "SPILL", "r", "spill_bytes", lambda row: memory(row["spill_bytes"])),
+        Column(_spill_header(document, rows), "r", "spill_bytes", lambda row: memory(row["spill_bytes"])),
         Column("GPU%", "r", "gpu_percent", lambda row: _percent(row["gpu_percent"])),
         Column("PROGRAM", "l", "name", lambda row: _text(program_of(row))),
         Column("ROLE", "l", "role", lambda row: _role(document, row)),
@@ -132,9 +130,7 @@ def _vram_cell(
     document: Snapshot, rows: list[Process], memory: Callable[[int | None], str]
 ) -> Callable[[Process], str]:
     """On unified memory the word stands once in a run of rows: the figures are in the SYSTEM column."""
-    is_unified = [
-        document["provenance"][row["provenance"]].get("vram_bytes", "") == "null:unified-memory" for row in rows
-    ]
+    is_unified = [_is_unified(document, row) for row in rows]
     runs = zip(rows, is_unified, [False, *is_unified], strict=False)
     words = {id(row): "" if above else "unified" for row, here, above in runs if here}
 
@@ -211,23 +207,36 @@ def group_lines(document: Snapshot, groups: list[Group], key: str, layout: Layou
     taken = parse_rfc3339(document["taken_at"])
     unit = pick_unit(count for group in groups for count in (group["vram_bytes"], group["spill_bytes"]))
     body = []
+    above = False
     for group in groups:
         members = [row for row in rows if key_of(row, key) == group["key"]]
         ages = [age for row in members if (age := age_of(row, taken)) is not None]
         busy = [row["gpu_percent"] for row in members if row["gpu_percent"] is not None]
+        here = all(_is_unified(document, row) for row in members)
+        unified = "" if above else "unified"
+        above = here
         body.append(
             [
                 _text(group["key"]),
                 str(group["processes"]),
-                _group_bytes(group["vram_bytes"], unit, layout),
+                unified if here else _group_bytes(group["vram_bytes"], unit, layout),
                 _group_bytes(group["spill_bytes"], unit, layout),
                 str(group["unmeasured"]),
                 format_age(max(ages)) if ages else MISSING,
                 _percent(max(busy)) if busy else MISSING,
             ]
         )
-    header = [key.upper(), "PROCESSES", "VRAM", "SPILL", "UNMEASURED", "OLDEST", "BUSIEST%"]
+    header = [key.upper(), "PROCESSES", "VRAM", _spill_header(document, rows), "UNMEASURED", "OLDEST", "BUSIEST%"]
     return [*lines, "", *layout.screen.whole_table(header, body, "lrrrrrr", wrap=[0], indent="  ")]
+
+
+def _spill_header(document: Snapshot, rows: list[Process]) -> str:
+    unified = unified_adapters(document)
+    return "SYSTEM" if all(row["adapter"] in unified for row in rows) else "SPILL"
+
+
+def _is_unified(document: Snapshot, row: Process) -> bool:
+    return document["provenance"][row["provenance"]].get("vram_bytes", "") == "null:unified-memory"
 
 
 def _group_bytes(count: int | None, unit: str, layout: Layout) -> str:

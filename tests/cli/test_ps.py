@@ -220,3 +220,34 @@ def test_no_cell_is_empty_below_one_that_does_not_say_unified() -> None:
     assert len(cells) == 8
     for above, here in pairwise(cells):
         assert here or above in ("", "unified")
+
+
+def test_a_process_on_two_cards_is_one_process_of_its_group(tmp_path: Path) -> None:
+    cards = [Card(processes=[Proc(os.getpid(), (3 + number) * GIB)]) for number in range(2)]
+    words = ("--group-by", "program", "--json")
+    (group,) = json.loads(ps(*words, machine=Scenario(cards=cards), folder=tmp_path))["groups"]
+    assert (group["processes"], group["vram_bytes"], group["unmeasured"]) == (1, 7 * GIB, 0)
+
+
+def test_on_unified_memory_a_group_holds_what_its_rows_hold_of_the_systems() -> None:
+    """contract.md: a row that is null:unified-memory is not unmeasured; its bytes are in the system's memory."""
+    machines: list[tuple[str, list[tuple[str, int | None, int]]]] = [
+        ("meteorlake-i915-6.8", [("llama-server", 3_927_851_008, 0), ("npu.py", 100_671_488, 0)]),
+        (
+            "mac-m5pro",
+            [
+                ("mlx_lm.server", 18_790_481_920, 0),
+                ("Safari", 314_572_800, 0),
+                *((program, None, 1) for program in ("Blender", "WindowServer", "ffmpeg")),
+            ],
+        ),
+    ]
+    for name, groups in machines:
+        words = ("--replay", str(ROOT / "tests/machines" / name), "--group-by", "program")
+        found = json.loads(ps(*words, "--json"))["groups"]
+        assert [(one["key"], one["spill_bytes"], one["unmeasured"]) for one in found] == groups
+        assert {one["vram_bytes"] for one in found} == {None}
+        header, first, second = ps(*words).split("\n\n")[1].splitlines()[:3]
+        assert header.split()[:5] == ["PROGRAM", "PROCESSES", "VRAM", "SYSTEM", "UNMEASURED"]
+        in_gib = [f"{held / GIB:.1f}" for _, held, _ in groups if held is not None]
+        assert (first.split()[2:4], second.split()[2]) == (["unified", in_gib[0]], in_gib[1])

@@ -20,7 +20,7 @@ from gpusnap.explain.view import Viewer
 from gpusnap.render.columns import display_width
 from gpusnap.render.diff_text import diff_lines
 from gpusnap.render.explain import explain_lines
-from gpusnap.render.ps_select import GROUP_KEYS, Selection, group_rows, select
+from gpusnap.render.ps_select import GROUP_KEYS, Selection, select, select_groups
 from gpusnap.render.ps_text import Layout, group_lines, ps_lines
 from gpusnap.render.screen import Screen
 from gpusnap.samples import Skips
@@ -85,7 +85,7 @@ def test_ps_fits(machine: tuple[Snapshot, Any]) -> None:
     check_fit(lambda screen: ps_lines(document, rows, Layout(screen)))
     check_fit(lambda screen: ps_lines(document, rows, Layout(screen, wide=True)))
     for key in GROUP_KEYS:
-        groups = group_rows(rows, key)
+        _, groups = select_groups(document, Selection(), key)
         check_whole(lambda screen, key=key, groups=groups: group_lines(document, groups, key, Layout(screen)))  # type: ignore[misc]
 
 
