@@ -22,6 +22,7 @@ _GATES = "Gates for pipelines (exit code 1)"
 
 
 def command(
+    context: typer.Context,
     before: Annotated[
         str | None, typer.Argument(metavar="A", help="The snapshot before, or a recording alone.")
     ] = None,
@@ -65,8 +66,12 @@ def command(
     if schema:
         print_schema("diff")
         return
+    from gpusnap.sources import is_live
+
     if before is None:
         raise CommandError("expected two snapshots, or a recording alone")
+    if not (is_live(before) or (after is not None and is_live(after))):
+        o.refuse_taking(context, "{} is what `live` means: neither side is that")
     o.colour_word(colour)
     request = DiffRequest(
         before,

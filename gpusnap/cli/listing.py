@@ -75,8 +75,6 @@ def _check(request: PsRequest) -> None:
             raise CommandError(f"{option} {value!r}: expected one of {', '.join(allowed)}")
     if wanted.user == "":
         raise CommandError("--user '': expected a name or uid (an empty variable?)")
-    if request.source is not None and request.snap.machine.replay is not None:
-        raise CommandError("--from and --replay contradict each other: say which is meant")
     if wanted.top is not None and wanted.top < 1:
         raise CommandError(f"--top {wanted.top}: expected 1 or more")
 

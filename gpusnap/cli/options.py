@@ -44,6 +44,29 @@ def key_file(path: str | None) -> str | None:
         raise CommandError(f"--api-key-file {path}: {fault.strerror}") from fault
 
 
+# What says how this machine is looked at; it says nothing about a file.
+_TAKING = frozenset(
+    {
+        *("window", "processes", "cmdline", "models", "probe", "api_key_file", "holders", "label", "timeout"),
+        *("replay", "procfs", "sysfs"),
+    }
+)
+
+
+def refuse_taking(context: typer.Context, why: str) -> None:
+    """An option that would be passed over in silence is a usage error; variables of the environment are none.
+
+    `why` is for a person, with {} for the option.
+    """
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name not in _TAKING or source is None or source.name != "COMMANDLINE":
+            continue
+        spellings = parameter.secondary_opts if context.params[name] is False else parameter.opts
+        raise CommandError(why.format(spellings[0]))
+
+
 def labels(words: list[str]) -> dict[str, str]:
     """`--label K=V` ..; the last of a key holds."""
     from gpusnap.text import clean

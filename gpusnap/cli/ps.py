@@ -17,6 +17,7 @@ _ROWS = "Which rows"
 
 
 def command(
+    context: typer.Context,
     sort: Annotated[
         str, typer.Option("--sort", metavar="KEY", help="|".join(SORT_KEYS), rich_help_panel=_ROWS)
     ] = "vram",
@@ -67,6 +68,8 @@ def command(
     colour: o.Colour = "auto",
     verbose: o.Verbose = False,
 ) -> None:
+    if source is not None:
+        o.refuse_taking(context, "--from and {} contradict each other: say which is meant")
     options = CollectOptions(
         window=window,
         processes=processes,

@@ -240,3 +240,11 @@ def test_diff_loads_neither_the_driver_binding_nor_psutil(files: Path) -> None:
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "msgspec" in loaded
     assert not loaded & {"pynvml", "psutil", "gguf", "numpy", "tabulate", "jsonschema"}
+
+
+@pytest.mark.parametrize("words", [["--replay", EXAMPLE], ["--timeout", "1s"]])
+def test_how_to_take_a_snapshot_is_refused_where_none_is_live(words: list[str]) -> None:
+    files = (str(ROOT / f"examples/{name}-load.json") for name in ("before", "after"))
+    done = run_gpusnap("diff", *files, *words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"gpusnap diff: {words[0]} is what `live` means: neither side is that\n"

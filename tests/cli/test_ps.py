@@ -8,6 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.snapping import run_gpusnap
 from tests.standin import Card, Proc, Scenario
 
@@ -251,3 +253,31 @@ def test_on_unified_memory_a_group_holds_what_its_rows_hold_of_the_systems() -> 
         assert header.split()[:5] == ["PROGRAM", "PROCESSES", "VRAM", "SYSTEM", "UNMEASURED"]
         in_gib = [f"{held / GIB:.1f}" for _, held, _ in groups if held is not None]
         assert (first.split()[2:4], second.split()[2]) == (["unified", in_gib[0]], in_gib[1])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--cmdline", "none"],
+        ["--no-processes"],
+        ["--replay", EXAMPLE],
+        ["--holders"],
+        ["--window", "1s"],
+        ["--label", "a=b"],
+        ["--probe"],
+        ["--no-models"],
+        ["--timeout", "1s"],
+        ["--sysfs", "/sys"],
+    ],
+)
+def test_how_to_take_a_snapshot_is_refused_for_one_that_was_taken(words: list[str]) -> None:
+    """Passed over in silence, `--cmdline none` would print the command lines that somebody left out."""
+    done = run_gpusnap("ps", "--from", str(ROOT / "examples/after-load.json"), *words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    (line,) = done.stderr.decode().splitlines()
+    assert line == f"gpusnap ps: --from and {words[0]} contradict each other: say which is meant"
+
+
+def test_what_the_environment_says_of_this_machine_does_not_hinder_reading_a_file() -> None:
+    text = ps("--from", str(ROOT / "examples/after-load.json"), env={"GPUSNAP_PROCFS": "/host/proc"})
+    assert "llama-server" in text
