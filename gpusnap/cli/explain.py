@@ -20,13 +20,14 @@ HELP = (
 
 
 def tokens(text: str) -> list[int]:
-    """`8k,32k,1000` -> [8192, 32768, 1000]; k is 1,024 as model makers count."""
+    """`8k,1M,1000` -> [8192, 1048576, 1000]; k is 1,024 as model makers count."""
     found = []
-    for word in text.lower().split(","):
-        number = whole_number(word.strip().removesuffix("k"))
-        if number is None or not 0 < number < 1 << 40:
+    for word in text.split(","):
+        unit = {"k": 1 << 10, "m": 1 << 20}.get(word.strip()[-1:].lower(), 1)
+        number = whole_number(word.strip()[:-1] if unit > 1 else word.strip())
+        if number is None or not 0 < number * unit < 1 << 40:
             raise CommandError(f"--context {word.strip()!r}: expected a number of tokens, such as 8192 or 8k")
-        found.append(number * (1024 if word.strip().endswith("k") else 1))
+        found.append(number * unit)
     return found
 
 

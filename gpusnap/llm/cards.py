@@ -39,9 +39,9 @@ class Cards:
             return RAM
         number = _number(buffer)
         if number is None:
-            raise Unsettled("ambiguous", f"where {buffer[:40]} is only a log tells (-ot)")
+            raise Unsettled("ambiguous", "where a buffer is only a log tells (-ot)")
         if number not in self.devices:
-            raise Unsettled("ambiguous", f"{buffer[:40]} is none of the cards that are measured (-ot)")
+            raise Unsettled("ambiguous", "a buffer is on none of the cards that are measured (-ot)")
         return self.devices[number]
 
 
@@ -67,7 +67,7 @@ def _named(devices: str | None) -> list[str] | None:
 def _of_name(devices: dict[int, int], name: str) -> int:
     number = _number(name)
     if number is None or number not in devices:
-        raise Unsettled("ambiguous", f"{name[:40]} is none of the cards that are measured (-dev)")
+        raise Unsettled("ambiguous", "a device is none of the cards that are measured (-dev)")
     return devices[number]
 
 
@@ -85,7 +85,7 @@ def _main(used: list[int], main: int | None) -> list[int]:
         return []
     place = main if main is not None else 0
     if place >= len(used):
-        raise Unsettled("ambiguous", f"-mg {place} is none of the cards that are measured")
+        raise Unsettled("ambiguous", "-mg is none of the cards that are measured")
     return [used[place]]
 
 

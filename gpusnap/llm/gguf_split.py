@@ -41,20 +41,24 @@ def read_model(tree: Tree, path: str) -> Header:
     announced = header.number(key) or 1
     if len(paths) == 1:
         if announced > 1:
-            _leave_out(header, f"parts 2 to {announced} of {path}")
+            _leave_out(header, f"parts 2 to {announced}")
         return header
     if announced != len(paths):
         raise GgufError(f"the name says {len(paths)} parts, the header {announced}")
-    for part in paths[1:]:
-        _add_part(header, tree, part)
+    for number, part in enumerate(paths[1:], 2):
+        _add_part(header, tree, part, f"part {number} of {len(paths)}")
     return header
 
 
-def _add_part(header: Header, tree: Tree, path: str) -> None:
+def _add_part(header: Header, tree: Tree, path: str, words: str) -> None:
+    """`words` without the path: an environment may have named it, whose values are not printed."""
     try:
         part = read_header(TreeSource(tree, path), PART_READ, PART_STRINGS)
-    except (OSError, GgufError) as error:
-        _leave_out(header, f"{path}: {error}")
+    except OSError as error:
+        _leave_out(header, f"{words}: {error.strerror or 'it cannot be read'}")
+        return
+    except GgufError as error:
+        _leave_out(header, f"{words}: {error}")
         return
     header.tensors += part.tensors
     header.file_bytes += part.file_bytes

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpusnap.llm import header_parts, log_parts, pool_parts
 from gpusnap.llm.caches import cache_settings
 from gpusnap.llm.gpu_row import Note
+from gpusnap.llm.kv.settings import UNKNOWN_TYPE
 from gpusnap.llm.model_facts import describe_model
 from gpusnap.llm.parts import NOT_SAID, Parts
 from gpusnap.llm.readings import number
@@ -189,6 +190,8 @@ def _sequences(evidence: Evidence) -> Reading:
 def _cache_type(evidence: Evidence, name: str) -> Reading:
     workload = evidence.workload
     value = getattr(workload, name)
+    if value == UNKNOWN_TYPE:
+        return null("unknown-format", "a type of no build that is known, by its environment")
     if value is not None:
         return _sourced(str(value).lower(), workload.sources[name])
     if workload.server in _POOLS:

@@ -209,6 +209,17 @@ def test_context_of_what_has_no_model_is_said_not_ignored() -> None:
     assert b"8k 1.2 GiB" in with_model.stdout
 
 
+def test_context_is_counted_in_units_of_1024() -> None:
+    """160 KiB a token: 1.25 GiB for 8k, 160 GiB for a million."""
+    words = ("explain", "pid:4711", "--context", "8K,1M,1000", "--json", "--replay", EXAMPLE)
+    found = json.loads(run_gpusnap(*words).stdout)["context"]
+    assert [(row["tokens"], row["kv_cache_bytes"] // (160 * 1024)) for row in found] == [
+        (1000, 1024),  # cells come in blocks of 256
+        (8192, 8192),
+        (1 << 20, 1 << 20),
+    ]
+
+
 @pytest.mark.parametrize("what", [(), ("gpu:0",)])
 def test_context_without_a_process_names_those_it_can_be_asked_of(what: tuple[str, ...]) -> None:
     done = run_gpusnap("explain", *what, "--context", "8k", "--replay", EXAMPLE)

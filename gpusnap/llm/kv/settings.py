@@ -10,6 +10,8 @@ from gpusnap.llm.kv.facts import Unsettled
 # --cache-type-k and -v of llama.cpp, by ggml's names. Forks add others (q8_KV, q6_0, turbo4): no rule, no figure.
 CACHE_TYPES = frozenset({"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"})
 
+UNKNOWN_TYPE = "unknown"  # somebody's environment names one that is none of these
+
 
 class CacheSettings:
     """Defaults are llama.cpp's own (`llama_context_default_params`), not those of any server.

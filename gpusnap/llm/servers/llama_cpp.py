@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
-from gpusnap.llm.servers.llama_cpp_placing import VISIBLE, read_drafting, read_placement
+from gpusnap.llm.servers.llama_cpp_placing import VISIBLE, cache_type, read_drafting, read_placement
 from gpusnap.llm.workload import Workload
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def _read_context(workload: Workload, flags: Flags) -> None:
     else:
         workload.full_context = True
     put = workload.put
-    put("type_k", flags.text("-ctk", "--cache-type-k", env="LLAMA_ARG_CACHE_TYPE_K"))
-    put("type_v", flags.text("-ctv", "--cache-type-v", env="LLAMA_ARG_CACHE_TYPE_V"))
+    put("type_k", cache_type(flags.text("-ctk", "--cache-type-k", env="LLAMA_ARG_CACHE_TYPE_K")))
+    put("type_v", cache_type(flags.text("-ctv", "--cache-type-v", env="LLAMA_ARG_CACHE_TYPE_V")))
     put("swa_full", flags.switch(("--swa-full",), env="LLAMA_ARG_SWA_FULL"))
     flash = flags.text("-fa", "--flash-attn", env="LLAMA_ARG_FLASH_ATTN")
     if flash is not None and flash[0].lower() in ("off", "disabled", "0", "false"):

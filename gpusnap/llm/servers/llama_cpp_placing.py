@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.llm.kv.settings import CACHE_TYPES, UNKNOWN_TYPE
 from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ VISIBLE = (
     "ONEAPI_DEVICE_SELECTOR",
     "ZE_AFFINITY_MASK",
 )
+
+
+def cache_type(found: tuple[str, str] | None) -> tuple[str, str] | None:
+    """A type that is none and comes from the environment is not repeated: its values are not printed."""
+    if found is not None and found[1] == "environ" and found[0].lower() not in CACHE_TYPES:
+        return UNKNOWN_TYPE, found[1]
+    return found
 
 
 def read_placement(workload: Workload, flags: Flags) -> None:
@@ -103,7 +111,7 @@ def _read_draft_sizes(drafting: Drafting, flags: Flags) -> None:
     drafting.depth = depth[0] if depth is not None and depth[0] >= 0 else None
     for name, short, word in (("type_k", "-ctkd", "k"), ("type_v", "-ctvd", "v")):
         env = f"LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_{word.upper()}"
-        found = flags.text(short, f"--cache-type-{word}-draft", f"--spec-draft-type-{word}", env=env)
+        found = cache_type(flags.text(short, f"--cache-type-{word}-draft", f"--spec-draft-type-{word}", env=env))
         if found is not None:
             setattr(drafting, name, found[0].lower())
     layers = _layers(

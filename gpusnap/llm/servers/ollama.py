@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
 from gpusnap.llm.servers import llama_cpp
-from gpusnap.llm.servers.llama_cpp_placing import VISIBLE
+from gpusnap.llm.servers.llama_cpp_placing import VISIBLE, cache_type
 from gpusnap.llm.workload import Workload
 
 if TYPE_CHECKING:
@@ -53,8 +53,9 @@ def _runner(program: Program, arguments: list[str]) -> Workload:
     workload = Workload(NAME)
     workload.role = "runner"
     workload.settings_pid = program.pid
-    workload.put("type_k", flags.text("--kv-cache-type", "--cache-type-k", "-ctk", env="OLLAMA_KV_CACHE_TYPE"))
-    workload.put("type_v", flags.text("--kv-cache-type", "--cache-type-v", "-ctv", env="OLLAMA_KV_CACHE_TYPE"))
+    for name, flag, short in (("type_k", "--cache-type-k", "-ctk"), ("type_v", "--cache-type-v", "-ctv")):
+        found = flags.text("--kv-cache-type", flag, short, env="OLLAMA_KV_CACHE_TYPE")
+        workload.put(name, cache_type(found))
     llama_cpp.read_flags(workload, flags)
     workload.visible = program.environ(*VISIBLE)
     # Both kinds of runner are told the pool's whole size and the number of requests in it.
