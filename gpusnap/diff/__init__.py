@@ -12,7 +12,15 @@ from gpusnap import __version__, fields
 from gpusnap.diff import leaves
 from gpusnap.diff.delta import Differ, Sources, lone_changes
 from gpusnap.diff.match import compare_boots, match_adapters
-from gpusnap.diff.notes import Notes, elapsed_seconds, note_boots, note_cards, note_clocks, note_sources
+from gpusnap.diff.notes import (
+    Notes,
+    elapsed_seconds,
+    note_boots,
+    note_cards,
+    note_clocks,
+    note_sources,
+    note_unread_cards,
+)
 from gpusnap.diff.processes import ProcessDiffer, Side
 from gpusnap.diff.unattributed import diff_unattributed
 
@@ -50,6 +58,7 @@ def diff(
     note_boots(notes, boots, before, after)
     note_clocks(notes, elapsed, before, after)
     note_cards(notes, pairs)
+    note_unread_cards(notes, pairs, before, after)
 
     sources = Sources(before["provenance"], after["provenance"])
     differ = Differ(sources, other_boot=boots != "same", backwards=elapsed is not None and elapsed < 0)

@@ -1,7 +1,7 @@
 """The comparison's warnings: what could not be told and why, one line a cause and card.
 
 Codes: other-host, other-boot, unknown-boot, unknown-start, card-missing, card-lost, list-unavailable,
-list-partial, other-card, ambiguous-model, source-changed, clock-step, reversed-order.
+list-partial, card-unread, other-card, ambiguous-model, source-changed, clock-step, reversed-order.
 """
 
 from __future__ import annotations
@@ -112,6 +112,32 @@ def note_cards(notes: Notes, pairs: list[Pair]) -> None:
     come = {pair.either["model"] for pair in lone if pair.before is None}
     for model in sorted(model for model in gone & come if model is not None):
         notes.add("ambiguous-model", f"several cards are called {model} and nothing else tells which is which")
+
+
+# The backends that read the cards of one vendor only; the others may read anybody's.
+_VENDOR = {
+    "nvml": "nvidia",
+    "tegra": "nvidia",
+    "amdgpu": "amd",
+    "intel": "intel",
+    "ascend": "huawei",
+    "apple": "apple",
+}
+
+
+def note_unread_cards(notes: Notes, pairs: list[Pair], before: Snapshot, after: Snapshot) -> None:
+    """A card that one side lacks because its backend failed there was neither pulled out nor put in."""
+    for pair in pairs:
+        if pair.is_matched:
+            continue
+        side, document = ("before", before) if pair.before is None else ("after", after)
+        for backend in document["backends"]:
+            vendor = _VENDOR.get(backend["name"])
+            if backend["status"] in ("ok", "absent") or vendor not in (None, pair.either["vendor"]):
+                continue
+            why = ": ".join(text for text in (backend["status"], backend["detail"]) if text)
+            words = f"may be there all the same: {backend['name']} could not read the {side} snapshot ({why})"
+            notes.add("card-unread", f"the card {words}", pair.either["id"])
 
 
 def note_sources(notes: Notes, changed: Iterable[tuple[str, str, str]]) -> None:

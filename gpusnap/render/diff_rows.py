@@ -62,6 +62,9 @@ class CardDiff:
         self.parent = _card(before if self.new is None else after, self.either["parent"])
         self.has_partitions = any(row["parent"] == self.id for row in (*before["adapters"], *after["adapters"]))
         self.is_unified = self.either["memory"]["kind"] == "unified"
+        self.is_unread = any(
+            note["code"] == "card-unread" and note["adapter"] == self.id for note in result["warnings"]
+        )
         self.rows = [row for row in result["processes"] if row["adapter"] == self.id]
         self.rest = next((item for item in result["unattributed"] if item["adapter"] == self.id), None)
         self._old_rows = _rows(before, card["before_id"])

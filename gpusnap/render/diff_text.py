@@ -83,7 +83,7 @@ def heading(card: CardDiff) -> str:
     """`GPU 0  NVIDIA GeForce RTX 4080 SUPER   used 2.5 → 11.6 GiB`."""
     status = card.card["status"]
     if status != "matched":
-        return f"{title(card)}   {status}"
+        return f"{title(card)}   {'not read' if card.is_unread else status}"
     of = " of unified memory" if card.is_unified else ""
     if card.used == (None, None):
         return f"{title(card)}   {'unified memory' if card.is_unified else 'used unknown'}"

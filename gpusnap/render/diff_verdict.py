@@ -108,8 +108,10 @@ def _fate(card: CardDiff) -> str:
     status = card.card["status"]
     if status == "lost":
         return "is lost"
-    side = "before" if status == "disappeared" else "after"
-    return f"is only in the {side} snapshot"
+    here, there = ("before", "after") if status == "disappeared" else ("after", "before")
+    if card.is_unread:
+        return f"could not be read in the {there} snapshot"
+    return f"is only in the {here} snapshot"
 
 
 def _when(result: Diff) -> str:

@@ -245,3 +245,17 @@ def test_the_order_of_cards_plays_no_part() -> None:
     for order in itertools.permutations(cards):
         assert diff(snapshot(order), snapshot(cards))["adapters"] == expected["adapters"]
         assert diff(snapshot(cards), snapshot(order))["adapters"] == expected["adapters"]
+
+
+def test_a_card_whose_backend_failed_on_the_other_side_may_be_there_all_the_same() -> None:
+    """NVML timed out and nothing else sees the card (Windows, WSL): it was not pulled out."""
+    late = {"name": "nvml", "status": "timeout", "version": None, "driver_version": None, "detail": "10 s"}
+    other = {**late, "name": "amdgpu", "status": "failed", "detail": None}
+    result = diff(snapshot([adapter(0)]), snapshot([], None, backends=[late, other]))
+    assert [(note["code"], note["message"]) for note in result["warnings"]] == [
+        (
+            "card-unread",
+            "the card may be there all the same: nvml could not read the after snapshot (timeout: 10 s)",
+        )
+    ]
+    assert codes(diff(snapshot([adapter(0)]), snapshot([], backends=[{**late, "status": "absent"}]))) == []

@@ -74,6 +74,13 @@ def test_a_figure_that_became_unknown_says_why_and_is_not_zero() -> None:
     assert any(line.startswith("   unattributed ") and "up to" in line for line in lines)
 
 
+def test_a_card_that_could_not_be_read_is_not_said_to_be_gone() -> None:
+    late = {"name": "nvml", "status": "timeout", "version": None, "driver_version": None, "detail": None}
+    lines = shown(desktop(14, []), snapshot([], None, backends=[late]))
+    assert lines[0] == "RTX 4080 SUPER could not be read in the after snapshot."
+    assert lines[2] == "GPU 0  NVIDIA GeForce RTX 4080 SUPER   not read"
+
+
 def test_nothing_changed_is_one_line() -> None:
     same = desktop(25, [FIREFOX])
     assert shown(same, desktop(25, [FIREFOX], 60)) == ["Nothing changed in 1 min 00 s: 1 card, 3 processes."]
