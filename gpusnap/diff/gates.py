@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.diff.delta import decides
-from gpusnap.diff.leaves import USED, VRAM
+from gpusnap.diff.leaves import SPILL, USED, VRAM
 from gpusnap.reading import reason_of
 from gpusnap.render.program import program_of
 from gpusnap.render.reasons import short
@@ -17,11 +17,13 @@ from gpusnap.render.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from gpusnap.model import Adapter, AdapterDiff, Diff, Process, ProcessDiff, Snapshot
 
 # A card that has no local memory of its own, or whose memory stands on its partitions, has no such figure to need.
 _NO_SUCH_FIGURE = frozenset(("unified-memory", "partitioned"))
+_SIDES: tuple[Literal["before_provenance", "after_provenance"], ...] = ("before_provenance", "after_provenance")
 
 
 def has_differences(result: Diff, min_bytes: int = 0) -> bool:
@@ -40,8 +42,11 @@ def _is_difference(row: ProcessDiff, min_bytes: int) -> bool:
         return decides(row["changes"], min_bytes)
     if row["status"] not in ("appeared", "exited"):
         return False
-    delta = row["changes"][VRAM]["delta"]
-    return delta is None or abs(delta) >= min_bytes
+    held = [row["changes"][leaf]["delta"] for leaf in (VRAM, SPILL) if leaf in row["changes"]]
+    vram = row["changes"][VRAM]
+    if held[0] is None and {reason_of(vram[side] or "") for side in _SIDES} == {"none", "unified-memory"}:
+        held = held[1:] or [None]  # what it holds of the system's stands in its place
+    return any(delta is None or abs(delta) >= min_bytes for delta in held)
 
 
 class Growth:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 VRAM = "vram_bytes"
+SPILL = "spill_bytes"
 USED = "memory.used_bytes"
 UNATTRIBUTED = "accounting.unattributed_bytes"
 
-PROCESS_MEMORY = ("vram_bytes", "spill_bytes", "paged_bytes", "vram_shared_bytes")
+PROCESS_MEMORY = (VRAM, SPILL, "paged_bytes", "vram_shared_bytes")
 
 
 class Compared:

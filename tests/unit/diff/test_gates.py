@@ -186,3 +186,22 @@ def test_two_runs_of_one_program_do_not_differ_when_they_hold_the_same() -> None
     old, new = process(1, GIB, start_ticks=1), process(2, GIB, start_ticks=2)
     assert has_differences(diff(one(old), one(new)))
     assert not has_differences(diff(one(old), one(new), match="program"))
+
+
+@pytest.mark.parametrize(
+    ("vram", "spill", "differs"),
+    [
+        # On unified memory what came is what it holds of the system's.
+        ("null:unified-memory", 10 * MIB, False),
+        ("null:unified-memory", 100 * MIB, True),
+        ("null:unified-memory", "null:no-permission", True),
+        # And beside VRAM: 5 GiB in system memory are no small thing.
+        (0, 5 * GIB, True),
+        (MIB, "null:not-exposed", False),
+        ("null:wddm", MIB, True),
+    ],
+)
+def test_min_is_of_all_the_memory_that_a_process_holds(vram: int | str, spill: int | str, differs: bool) -> None:
+    row = process(1, vram, leaves={"spill_bytes": spill})
+    for before, after in ((one(), one(row)), (one(row), one())):
+        assert has_differences(_without_accounts(diff(before, after)), 100 * MIB) is differs
