@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.contract import check_contract
 from tests.snapping import run_gpusnap, snap
 from tests.standin import Card, Proc, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples/machines/rtx4080-desktop")
@@ -298,3 +303,29 @@ def test_the_schema_goes_where_output_says(tmp_path: Path) -> None:
     done = run_gpusnap("snap", "--schema", "-o", str(target))
     assert (done.returncode, done.stdout) == (0, b"")
     assert json.loads(target.read_bytes())["title"] == "gpusnap.snapshot/1"
+
+
+def test_report_077_keys_are_plain_words_with_their_unit_and_the_schema_has_a_version(tmp_path: Path) -> None:
+    """gpustat#10: `utilization.gpu` needs quoting in jq and JavaScript, and nothing told what a file was."""
+    (tmp_path / "a.json").write_bytes(run_gpusnap("snap", "--replay", EXAMPLE).stdout)
+    words = ["jq", "-c", "[.schema, .adapters[0].load.gpu_percent, .adapters[0].memory.used_bytes]"]
+    assert subprocess.check_output([*words, tmp_path / "a.json"]) == b'["gpusnap.snapshot/1",41,16666066944]\n'
+    document = json.loads((tmp_path / "a.json").read_bytes())
+    del document["provenance"]  # its keys name leaves: they are dotted paths by right
+    keys = set(_keys(document))
+    assert [key for key in keys if not re.fullmatch("[a-z][a-z0-9_]*", key)] == []
+    assert {
+        "gpu_percent",
+        "gpu_celsius",
+        "draw_watts",
+        "graphics_mhz",
+        "energy_joules",
+        "duration_seconds",
+    } <= keys
+
+
+def _keys(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(item)
