@@ -261,7 +261,7 @@ def test_report_095_a_bad_field_costs_that_field_only(tmp_path: Path) -> None:
     assert document["adapters"][1]["load"]["gpu_percent"] == 7
 
 
-def test_report_040_sample_outside_its_range_is_null_with_a_warning(tmp_path: Path) -> None:
+def test_a_sample_outside_its_range_is_null_with_a_warning(tmp_path: Path) -> None:
     """nvtop#110: a zombie's utilisation reads in the ten thousands of percent."""
     pid = os.getpid()
     card = Card(processes=[Proc(pid, GIB)])

@@ -137,7 +137,7 @@ def test_report_005_hidepid_under_a_foreign_procfs_is_told_by_pid_1(tmp_path: Pa
 @pytest.mark.parametrize(
     ("error", "words"), [("EACCES", "no-permission EACCES proc.stat"), ("EPERM", "no-permission hidepid")]
 )
-def test_report_024_an_unreadable_stat_is_no_permission(tmp_path: Path, error: str, words: str) -> None:
+def test_an_unreadable_stat_is_no_permission(tmp_path: Path, error: str, words: str) -> None:
     tree = f"--- proc/5/stat !{error}\n"
     facts = table(host(tmp_path / "host", INITIAL + tree)).facts(5, "driver", no_question)
     assert facts["name"].provenance == f"null:{words}"
