@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +29,7 @@ NOT_SUPPORTED, NO_PERMISSION, DRIVER_NOT_LOADED, FUNCTION_NOT_FOUND, LOST, MISMA
 )
 COMPUTE = "nvmlDeviceGetComputeRunningProcesses"
 GRAPHICS = "nvmlDeviceGetGraphicsRunningProcesses"
+TAKE = "import gpusnap; from gpusnap.codec import dumps; print(dumps(gpusnap.take()).decode())"
 LISTS = [f"{name}{version}" for name in (COMPUTE, GRAPHICS) for version in ("_v3", "_v2")]
 
 
@@ -297,7 +300,18 @@ def test_report_113_numbers_are_numbers(tmp_path: Path) -> None:
     assert row["temperature"]["fan_percent"] is None
 
 
-def test_report_128_library_in_a_known_place_and_absent_elsewhere(tmp_path: Path) -> None:
+def test_report_128_a_library_in_a_known_place_is_found_without_the_loaders_path(tmp_path: Path) -> None:
+    """gpu-manager#101: `libnvidia-ml.so.1` in /usr/local/nvidia/lib64 only; here its place is another folder."""
+    environment = Scenario(cards=[Card(used=GIB)]).environment(tmp_path)
+    folder = environment.pop("LD_LIBRARY_PATH").partition(os.pathsep)[0]
+    code = f"from gpusnap import live_nvml; live_nvml.LIBRARY_PLACES = ('/no/folder', {folder!r}); {TAKE}"
+    inherited = {key: value for key, value in os.environ.items() if key != "LD_LIBRARY_PATH"}
+    found = subprocess.check_output([sys.executable, "-c", code], env=inherited | environment)
+    (row,) = json.loads(found)["adapters"]
+    assert (row["vendor"], row["memory"]["used_bytes"]) == ("nvidia", GIB)
+
+
+def test_report_128_a_library_that_is_nowhere_is_absent_with_the_places_tried(tmp_path: Path) -> None:
     done = run_gpusnap("snap")
     row = next(row for row in json.loads(done.stdout)["backends"] if row["name"] == "nvml")
     assert done.returncode == 0
