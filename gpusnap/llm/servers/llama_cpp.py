@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.llm.flags import Flags
+from gpusnap.llm.servers import llama_cpp_python
 from gpusnap.llm.servers.llama_cpp_placing import VISIBLE, cache_type, read_drafting, read_placement
 from gpusnap.llm.workload import Workload
 
@@ -36,8 +37,8 @@ _OLD_NAMES = frozenset({"server", "main"})
 
 def recognise(program: Program) -> Workload | None:
     name, arguments = program.entry
-    if name == "llama_cpp.server":
-        return _python_server(program, arguments)
+    if name == llama_cpp_python.MODULE:
+        return llama_cpp_python.read_settings(program, arguments)
     if not _is_llama_cpp(name, arguments):
         return None
     environ = program.environ("LLAMA_ARG_", "LLAMA_LOG_FILE", "MTMD_BACKEND_DEVICE")
@@ -70,22 +71,6 @@ def _is_llama_cpp(name: str, arguments: list[str]) -> bool:
     if name in _TOOLS or name.endswith(".llamafile"):
         return True
     return name in _OLD_NAMES and any(word.endswith(".gguf") for word in arguments)
-
-
-def _python_server(program: Program, arguments: list[str]) -> Workload:
-    """`python -m llama_cpp.server` (llama-cpp-python): its own names, its own defaults."""
-    flags = Flags(arguments, {})
-    workload = Workload("llama-cpp-python")
-    workload.settings_pid = program.pid
-    workload.put("model", flags.text("--model"))
-    workload.put("context", flags.number("--n-ctx"))
-    workload.put("gpu_layers", flags.number("--n-gpu-layers"))
-    workload.put("sequences", (1, "defaults:llama-cpp-python"))
-    workload.put("unified", (False, "defaults:llama-cpp-python"))
-    workload.put("context", (2048, "defaults:llama-cpp-python"))
-    workload.put("port", flags.number("--port"))
-    workload.default_port = 8000
-    return workload
 
 
 def read_flags(workload: Workload, flags: Flags, *, slots: bool = True) -> Workload:

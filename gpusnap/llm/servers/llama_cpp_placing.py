@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 # All layers, as `cpu_experts` and its kin take it.
 EVERY_LAYER = "all"
-_WORDS = {"all": -2, "auto": -1}
+ALL_LAYERS = -2
+_WORDS = {"all": ALL_LAYERS, "auto": -1}
 # Which cards a program may see, and in which order: the environment that the runtimes read.
 VISIBLE = (
     "CUDA_VISIBLE_DEVICES",

@@ -165,6 +165,34 @@ def test_llama_servers_flags(tmp_path: Path) -> None:
     assert workload.overrides == [("experts", "4")]
 
 
+def test_llama_cpp_pythons_server_has_names_and_defaults_of_its_own(tmp_path: Path) -> None:
+    """As its settings.py of 0.3.36 has them: without `--n_gpu_layers` the card holds no layer, 2,048 tokens."""
+    plain = workload_of(tmp_path, 10, (10, 1, ["python3", "-m", "llama_cpp.server", "--model", "/m/a.gguf"]))
+    assert plain is not None
+    assert (plain.model, plain.gpu_layers, plain.context, plain.sequences) == ("/m/a.gguf", 0, 2048, 1)
+    assert plain.sources["gpu_layers"] == "defaults:llama-cpp-python"
+    words = "python3 -m llama_cpp.server --model /m/a.gguf --n_gpu_layers -1 --n_ctx 8192 --type_k 8 --type_v 2"
+    words += " --tensor_split 3 1 --offload_kqv false --flash_attn true --main_gpu 1 --split_mode 1"
+    (tmp_path / "told").mkdir()
+    told = workload_of(tmp_path / "told", 10, (10, 1, words.split()))
+    assert told is not None
+    assert (told.gpu_layers, told.context, told.type_k, told.type_v) == (-2, 8192, "q8_0", "q4_0")
+    assert (told.tensor_split, told.split_mode, told.main_gpu) == ("3,1", "layer", 1)
+    assert (told.kv_offload, told.flash_attention) == (False, True)
+
+
+def test_llama_cpp_pythons_environment_counts_and_its_configuration_file_hides_all(tmp_path: Path) -> None:
+    words = ["python3", "-m", "llama_cpp.server"]
+    environ = {"MODEL": "/m/e.gguf", "N_GPU_LAYERS": "20", "N_CTX": "4096"}
+    told = workload_of(tmp_path, 10, (10, 1, words), environ=environ)
+    assert told is not None
+    assert (told.model, told.gpu_layers, told.context) == ("/m/e.gguf", 20, 4096)
+    (tmp_path / "file").mkdir()
+    hidden = workload_of(tmp_path / "file", 10, (10, 1, [*words, "--config_file", "c.json"]), environ=environ)
+    assert hidden is not None
+    assert (hidden.model, hidden.gpu_layers, hidden.context) == (None, None, None)
+
+
 def test_the_command_line_overrules_the_environment(tmp_path: Path) -> None:
     environ = {
         "LLAMA_ARG_CTX_SIZE": "2048",
