@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.explain.rows import card_name, model_name
+from gpusnap.explain.rows import card_name, model_name, program
 from gpusnap.text import whole_number
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpusnap.model import Adapter, Snapshot
 
 
+_MOST_NAMED = 4
 _MODEL_DIGITS = 3  # fewer are a slip in an index sooner than a model
 
 
@@ -64,7 +65,10 @@ def choose(wish: Wish, document: Snapshot) -> Chosen:
         return _adapter(wish.value, document)
     if whole_number(wish.value) is not None:
         return _number(wish.value, document)
-    return _adapter(wish.value, document)
+    try:
+        return _adapter(wish.value, document)
+    except NoSuchSubject as fault:
+        raise NoSuchSubject(f"{fault}{_else(wish.value, document)}") from None
 
 
 def _process(pid: int, document: Snapshot) -> Chosen:
@@ -125,6 +129,15 @@ def _by_name(text: str, cards: Sequence[Adapter]) -> list[Adapter]:
         return found
     words = text.split()
     return [card for card in cards if all(word in (card["model"] or "").lower() for word in words)]
+
+
+def _else(word: str, document: Snapshot) -> str:
+    """What a word that is no adapter may have been meant for: a program, or a file that is missing."""
+    named = [(row["pid"], program(row) or "") for row in document["processes"] or ()]
+    pids = dict.fromkeys(f"pid:{pid} ({name})" for pid, name in named if word.lower() in name.lower())
+    if pids:
+        return f"; a process is meant by its pid: {', '.join(list(pids)[:_MOST_NAMED])}"
+    return "; nor is there such a file" if "." in word else ""
 
 
 def _one(matches: list[Adapter], text: str) -> Chosen:
