@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from gpusnap.collect.sysfs import unknown_format, why
+from gpusnap.collect.sysfs import MAX_INTEGER, unknown_format, why
 from gpusnap.reading import Reading, measured, null
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _count(tree: Tree, path: str, name: str) -> dict[str, Reading]:
     for line in raw.split(b"\n")[:-1]:
         key, _, value = line.partition(b":")
         if value.strip().isdigit() and key.decode("ascii", "replace") in found:
-            found[key.decode()] = measured(int(value), source)
+            found[key.decode()] = _in_range(int(value), source)
     return found
 
 
@@ -64,7 +64,11 @@ def _sum(counts: list[Reading]) -> Reading:
         if not isinstance(count.value, int):
             return count
         total += count.value
-    return measured(total, "sysfs.ras/*_err_count")
+    return _in_range(total, "sysfs.ras/*_err_count")
+
+
+def _in_range(count: int, source: str) -> Reading:
+    return measured(count, source) if count < MAX_INTEGER else null("out-of-range", f"{source} says {count}")
 
 
 def _enabled(tree: Tree, folder: str) -> Reading:

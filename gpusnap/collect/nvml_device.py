@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from gpusnap.collect.nvml_ask import FUNCTION_NOT_FOUND, NOT_SUPPORTED, ask, in_range, reason, source_of
+from gpusnap.collect.sysfs import MAX_INTEGER
 from gpusnap.host import NvmlError
 from gpusnap.reading import Reading, inferred, measured, null
 
@@ -70,7 +71,7 @@ def memory(nvml: Nvml, device: str, warn: Warn) -> Figures:
 def _size(name: str, value: int | None, total: int, source: str, warn: Warn) -> Reading:
     if value is None:
         return null("not-exposed", "the driver has no second memory call")
-    if value in _SENTINELS or value > total:
+    if value in _SENTINELS or not 0 <= value <= min(total, MAX_INTEGER):
         warn(f"{source} {name}", value)
         return null("out-of-range")
     return measured(value, source)
@@ -193,7 +194,8 @@ def ecc(nvml: Nvml, device: str, warn: Warn) -> Figures:
 
 
 def _no_sentinel(reading: Reading, warn: Warn) -> Reading:
-    if reading.value not in _SENTINELS:
+    value = reading.value
+    if value is None or (value not in _SENTINELS and 0 <= cast("int", value) < MAX_INTEGER):
         return reading
     warn(reading.provenance.split(":", 1)[-1], reading.value)
     return null("out-of-range")

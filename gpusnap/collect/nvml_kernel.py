@@ -68,5 +68,6 @@ def system_memory(host: Host) -> int | None:
     for line in text.split(b"\n")[:-1]:
         fields = line.split()
         if line.startswith(b"MemTotal:") and len(fields) > 1 and fields[1].isdigit():
-            return int(fields[1]) * 1024
+            kib = int(fields[1])
+            return None if kib >> 43 else kib * 1024  # 2^53 bytes and more are nobody's
     return None

@@ -16,6 +16,7 @@ from gpusnap.collect.nvml_ask import (
     reason,
     source_of,
 )
+from gpusnap.collect.sysfs import MAX_INTEGER
 from gpusnap.host import NvmlError
 from gpusnap.reading import Reading, measured, null
 
@@ -136,7 +137,7 @@ def _listed(
     used = cast("int | None", row.get("usedGpuMemory"))
     if used is None or used in _SENTINELS:
         vram = null(unavailable, "NVML_VALUE_NOT_AVAILABLE")
-    elif total is not None and used > total:
+    elif used > (MAX_INTEGER if total is None else total):
         warn(f"{source} of pid {row['pid']}", used)
         vram = null("out-of-range")
     else:

@@ -32,7 +32,11 @@ def parse_stat(raw: bytes) -> tuple[bytes, str, int, int, int, int, int]:
     rest[22]
     comm = raw[opening + 1 : closing]
     cpu_ticks = int(rest[11]) + int(rest[12])
-    return comm, rest[0].decode("ascii"), int(rest[1]), int(rest[6]), cpu_ticks, int(rest[19]), int(rest[21])
+    ppid, start, pages = int(rest[1]), int(rest[19]), int(rest[21])
+    # None of the kernel's: more pids than there are, seven centuries of ticks, 2^53 bytes; or below 0.
+    if ppid >> 31 or cpu_ticks >> 53 or start >> 41 or pages >> 40:
+        raise ValueError("a number that cannot be")
+    return comm, rest[0].decode("ascii"), ppid, int(rest[6]), cpu_ticks, start, pages
 
 
 def parse_uid(raw: bytes) -> int:
@@ -40,7 +44,10 @@ def parse_uid(raw: bytes) -> int:
     start = raw.find(b"\nUid:")
     if start < 0:
         raise ValueError("no Uid line")
-    return int(raw[start + 5 :].split(None, 2)[1])
+    uid = int(raw[start + 5 :].split(None, 2)[1])
+    if uid >> 32:
+        raise ValueError("a uid has 32 bits")
+    return uid
 
 
 def parse_boottime_offset(raw: bytes) -> tuple[int, int]:

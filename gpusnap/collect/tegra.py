@@ -51,7 +51,7 @@ def _meminfo(host: Host) -> dict[str, int]:
     for line in lines:
         key, _, rest = line.partition(":")
         words = rest.split()
-        if len(words) == 2 and words[1] == "kB" and words[0].isdigit():
+        if len(words) == 2 and words[1] == "kB" and words[0].isdigit() and int(words[0]) >> 43 == 0:
             sizes[key] = int(words[0]) * 1024
     return sizes
 

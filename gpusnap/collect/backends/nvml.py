@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PID_MAX = 4_194_304
 _FRESH_US = 1_000_000
 _NOT_SEEN = -1
+_NO_INSTANCE = 0xFFFFFFFF
 _FEW = 256
 # Garbage beyond these, and counting up to it would take for ever (the most partitions of a card are 7 today).
 _MOST_CARDS, _MOST_PARTITIONS = 1024, 64
@@ -338,8 +339,8 @@ class NvmlBackend:
             "driver_version": self._driver,
             "parent": parent.identity["id"],
             "partition": {
-                "gpu_instance": ask(nvml, "nvmlDeviceGetGpuInstanceId", device).value,
-                "compute_instance": ask(nvml, "nvmlDeviceGetComputeInstanceId", device).value,
+                "gpu_instance": _instance(ask(nvml, "nvmlDeviceGetGpuInstanceId", device)),
+                "compute_instance": _instance(ask(nvml, "nvmlDeviceGetComputeInstanceId", device)),
                 "profile": profile,
             },
         }
@@ -392,6 +393,12 @@ def _in_order(adapters: list[AdapterFacts]) -> list[AdapterFacts]:
         ordered.append(card)
         ordered += [facts for facts in adapters if facts.identity.get("parent") == card.identity["id"]]
     return ordered
+
+
+def _instance(reading: Reading) -> int | None:
+    """All ones and other garbage are no number of an instance."""
+    value = reading.value
+    return value if isinstance(value, int) and 0 <= value < _NO_INSTANCE else None
 
 
 def _bus_id(answer: object) -> object:

@@ -36,11 +36,22 @@ def test_a_cut_stat_line_is_refused_wherever_it_is_cut(length: int) -> None:
         parse_stat(BASH[:length])
 
 
+@pytest.mark.parametrize("field", [4, 14, 15, 22, 24])
+@pytest.mark.parametrize("number", [b"-5000000", b"9007199254740993", b"99999999999999999999999"])
+def test_a_number_that_cannot_be_is_refused(field: int, number: bytes) -> None:
+    fields = BASH.split(b" ")
+    with pytest.raises(ValueError, match="cannot be"):
+        parse_stat(b" ".join([*fields[: field - 1], number, *fields[field:]]))
+
+
 def test_the_user_is_the_effective_uid() -> None:
     assert parse_uid(b"Name:\tsudo\nUmask:\t0022\nUid:\t1000\t0\t0\t0\nGid:\t1000\t0\t0\t0\n") == 0
 
 
-@pytest.mark.parametrize("raw", [b"", b"Name:\tx\n", b"Name:\tx\nUid:\t\n", b"Name:\tx\nUid:\t1000\tx\n"])
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"Name:\tx\n", b"Name:\tx\nUid:\t\n", b"Name:\tx\nUid:\t1000\tx\n", b"Name:\tx\nUid:\t0\t4294967296\n"],
+)
 def test_a_status_without_a_uid_is_refused(raw: bytes) -> None:
     with pytest.raises((ValueError, IndexError)):
         parse_uid(raw)
