@@ -176,6 +176,19 @@ def fine(seed: int) -> Iterator[Labelled]:
             lambda x, p=period: 4 * GIB + (2.5 * GIB if round(x * 899) % p == 0 else 0) + rng.gauss(0, MIB),
         )
         yield Labelled(f"a spike at every sample {period}", FINE, samples)
+    for filled in (0.8, 0.9):
+        samples = _series(
+            300, 10, lambda x, f=filled: 0.4 * GIB + min(x / f, 1.0) * 14 * GIB + rng.gauss(0, MIB), lambda _: 60.0
+        )
+        yield Labelled(f"fills steadily for {filled:.0%} of the time, then level", FINE, samples)
+    for scale in (0.4, 1.2):
+        samples = _series(
+            400,
+            30,
+            lambda x, s=scale: 2 * GIB + s * GIB * math.log1p(399 * x) + rng.gauss(0, 10 * MIB),
+            lambda _: 50.0,
+        )
+        yield Labelled(f"a cache that fills ever more slowly, {scale} GiB", FINE, samples)
 
 
 def labelled(seed: int = 20261130) -> list[Labelled]:

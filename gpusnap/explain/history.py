@@ -108,6 +108,10 @@ class History:
         if card["memory"]["total_bytes"] is not None:
             track.total = card["memory"]["total_bytes"]
         track.note_health(tick.time, card["health"])
+        held = card["accounting"]["attributed_bytes"]
+        if held is not None:
+            track.held_first = held if track.held_first is None else track.held_first
+            track.held_last = held
         self._note_load(track, card, load)
         why = reason_word(entry_of(document, card), "memory.used_bytes")
         _extend(track.used, tick, card["memory"]["used_bytes"], load, joined, why, usual)

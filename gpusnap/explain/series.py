@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusnap.explain.findings import thresholds as at
 from gpusnap.explain.rows import card_name, program
-from gpusnap.explain.verdict import CACHE, GROWTH, PLATEAU, RESIDUAL, UNKNOWN, Verdict, judge
+from gpusnap.explain.verdict import CACHE, GROWTH, LEAKS, PLATEAU, RESIDUAL, STEP_LEAK, UNKNOWN, Verdict, judge
 from gpusnap.render.units import format_bytes
-from gpusnap.timefmt import rfc3339
+from gpusnap.timefmt import parse_rfc3339, rfc3339
 
 if TYPE_CHECKING:
     from gpusnap.explain.history import History
@@ -57,6 +58,10 @@ def judge_all(history: History) -> list[Judged]:
 
 def _judge_process(card: CardTrack, track: ProcessTrack) -> Judged:
     verdict = judge(track.series.reservoir.points(), track.series.split)
+    if verdict.word in LEAKS and _may_still_load(track, verdict):
+        verdict = Verdict(
+            UNKNOWN, "it rose ever since it started, as while a model is loaded", verdict.slope_per_hour
+        )
     row = track.last_row
     first, last = track.series.first, track.series.last
     grew = first is not None and last is not None and last > first
@@ -69,6 +74,15 @@ def _judge_process(card: CardTrack, track: ProcessTrack) -> Judged:
     if verdict.word in GROWTH:
         one.notes += _constant_parts(track)
     return one
+
+
+def _may_still_load(track: ProcessTrack, verdict: Verdict) -> bool:
+    """A young process whose memory rose from its start on: weights that come in look like a leak."""
+    series, started = track.series, track.first_row["started_at"]
+    born = series.first_time if started is None else min(parse_rfc3339(started), series.first_time)
+    age = series.last_time - born
+    began = series.first_time if verdict.since is None else verdict.since
+    return verdict.cycles == 0 and age < at.LOADING_SECONDS and began - born <= age / 4
 
 
 def _constant_parts(track: ProcessTrack) -> list[str]:
@@ -120,10 +134,28 @@ def _explain_growth(card: CardTrack, one: Judged, processes: list[Judged]) -> No
         worst.notes.append(f"{one.card_name}'s own figure rises with it")
     elif rest is not None and rest.word in GROWTH:
         one.verdict.word = rest.word
-    elif card.unlisted_samples == 0 and rest is not None:
+        _doubt_steps(card, one)
+    elif (rest is not None and rest.word != UNKNOWN) or _programs_took(card, one.series):
         one.verdict.word, one.verdict.why = PLATEAU, "its growth is that of programs that started"
     else:
         one.what = "an unknown holder (processes could not be listed)"
+        _doubt_steps(card, one)
+
+
+def _programs_took(card: CardTrack, used: Series) -> bool:
+    """Most of the growth is in what listed processes hold; as none of them grew, they came one after the other."""
+    if card.held_first is None or card.held_last is None or used.first is None or used.last is None:
+        return False
+    return 2 * (card.held_last - card.held_first) >= used.last - used.first > 0
+
+
+def _doubt_steps(card: CardTrack, one: Judged) -> None:
+    """Where most lists were not complete, a step that stays may be a program that started unseen."""
+    if one.verdict.word == STEP_LEAK and one.verdict.cycles == 0 and 2 * card.unlisted_samples > card.samples:
+        one.verdict.word, one.verdict.why = (
+            UNKNOWN,
+            "it rose in steps, and programs that can't be seen may have started",
+        )
 
 
 def _look_at_the_rest(card: CardTrack, one: Judged) -> None:
@@ -132,6 +164,7 @@ def _look_at_the_rest(card: CardTrack, one: Judged) -> None:
     if rest is not None and rest.word in GROWTH:
         one.verdict = rest
         one.notes.append("it is the part that no listed process holds which rises")
+        _doubt_steps(card, one)
 
 
 def _rest_verdict(card: CardTrack) -> Verdict | None:

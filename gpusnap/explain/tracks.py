@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpusnap.explain.load_split import LoadSplit
 from gpusnap.explain.reservoir import Reservoir
-from gpusnap.explain.verdict import LoadSplit
 
 if TYPE_CHECKING:
     from gpusnap.model import Adapter, Process
@@ -130,6 +130,8 @@ class CardTrack:
         "counters",
         "first_row",
         "full_idle",
+        "held_first",
+        "held_last",
         "id",
         "idle",
         "last_row",
@@ -158,6 +160,9 @@ class CardTrack:
         self.lost_samples = 0
         self.lost: list[Spell] = []
         self.unlisted_samples = 0
+        # What listed processes held together in the first and in the last sample that tells.
+        self.held_first: int | None = None
+        self.held_last: int | None = None
         # ECC counters: leaf -> Counter
         self.counters: dict[str, Counter] = {}
 

@@ -8,12 +8,13 @@ the card works is said to grow under load (vllm#8413), and a few samples prove n
 from __future__ import annotations
 
 import itertools
-from math import isnan, sqrt
+from math import isnan
 from typing import TYPE_CHECKING
 
-from gpusnap.explain import shape
+from gpusnap.explain import pace, shape
 from gpusnap.explain.findings import thresholds as at
-from gpusnap.explain.theil_sen import monotony, theil_sen
+from gpusnap.explain.load_split import LoadSplit
+from gpusnap.explain.theil_sen import monotony
 from gpusnap.explain.words import count_of
 
 if TYPE_CHECKING:
@@ -26,43 +27,6 @@ PLATEAU, SAWTOOTH, CACHE, RESIDUAL = "plateau", "sawtooth", "cache", "residual"
 UNKNOWN = "not enough to tell"
 LEAKS = frozenset({LEAK, STEP_LEAK})
 GROWTH = frozenset({LEAK, STEP_LEAK, UNDER_LOAD})
-
-
-class LoadSplit:
-    """How much a series moved while the card worked and while it idled; kept sample by sample."""
-
-    __slots__ = ("_was_idle", "idle_delta", "idle_runs", "idle_seconds", "loaded_delta", "loaded_seconds")
-
-    def __init__(self) -> None:
-        self.loaded_delta = self.idle_delta = self.loaded_seconds = self.idle_seconds = 0.0
-        self.idle_runs = 0
-        self._was_idle = False
-
-    def add(self, delta: float, seconds: float, load: float | None) -> None:
-        """`load` is the higher one of both ends; None: not known, so neither."""
-        if load is None:
-            self._was_idle = False
-        elif load > 0:
-            self.loaded_delta += delta
-            self.loaded_seconds += seconds
-            self._was_idle = False
-        else:
-            self.idle_delta += delta
-            self.idle_seconds += seconds
-            self.idle_runs += not self._was_idle
-            self._was_idle = True
-
-    def grows_only_loaded(self, sigma: float) -> bool:
-        """Both kinds of time were seen, and what idle time added is small, and is not lost in the noise.
-
-        The noise inside an idle stretch cancels out; each stretch leaves that of its two ends.
-        """
-        total = self.loaded_seconds + self.idle_seconds
-        growth = self.loaded_delta + self.idle_delta
-        if min(self.loaded_seconds, self.idle_seconds) < at.LOAD_SEEN_SHARE * total or growth <= 0:
-            return False
-        blur = sigma * sqrt(2 * self.idle_runs)
-        return self.idle_delta + blur <= (1 - at.LOADED_SHARE) * growth
 
 
 class Verdict:
@@ -102,17 +66,19 @@ def judge(points: Sequence[Point], split: LoadSplit | None = None) -> Verdict:
     split = split or LoadSplit()
     samples = sum(point.samples for point in points)
     if samples < at.SAMPLES or points[-1].time <= points[0].time:
-        return Verdict(UNKNOWN, f"{count_of(round(samples), 'sample')}; {at.SAMPLES} are needed", _slope(points))
+        return Verdict(
+            UNKNOWN, f"{count_of(round(samples), 'sample')}; {at.SAMPLES} are needed", pace.slope_of(points)
+        )
     lows = [point.low for point in points]
     spread = max(point.high for point in points) - min(lows)
     sigma = shape.noise(lows)
     if spread < max(at.GROWTH_BYTES, at.LEVEL_NOISE * sigma):
-        return _finish(Verdict(PLATEAU, "level", _slope(points)), points)
+        return _finish(Verdict(PLATEAU, "level", pace.slope_of(points)), points)
     swing = max(at.SWING_BYTES, at.SWING_SHARE * spread, at.SWING_NOISE * sigma)
     found = shape.cycles(points, swing)
     if len(found.troughs) < at.CYCLES:
         # Minima that rose to near level peaks leave small late cycles: look again with a finer comb.
-        finer = shape.cycles(points, max(at.SWING_BYTES, at.SWING_NOISE * sigma))
+        finer = shape.cycles(points, max(at.SWING_BYTES, at.FINE_SWING_NOISE * sigma))
         found = finer if len(finer.troughs) > len(found.troughs) else found
     if len(found.troughs) >= at.CYCLES:
         return _finish(_judge_cycles(points, found, sigma), points)
@@ -124,16 +90,19 @@ def judge(points: Sequence[Point], split: LoadSplit | None = None) -> Verdict:
 def _judge_cycles(points: Sequence[Point], found: shape.Cycles, sigma: float) -> Verdict:
     troughs = [points[index] for index in found.troughs]
     lows = [point.low for point in troughs]
-    slope = _slope(troughs)
+    slope = pace.slope_of(troughs)
     verdict = Verdict(SAWTOOTH, "its minima are level", slope)
     verdict.cycles = len(found.peaks)
     verdict.minima = lows[0], lows[-1]
     verdict.peaks = points[found.peaks[0]].high, points[found.peaks[-1]].high
-    growth = _growth(troughs)
+    growth = pace.growth(troughs)
     if growth < max(at.GROWTH_BYTES, at.GROWTH_NOISE * sigma) or monotony(lows) < at.MONOTONY:
         return verdict
-    if _late_pace(troughs, slope) < at.LATE_PACE:
+    if pace.late(troughs, slope) < at.LATE_PACE:
         verdict.why = "its minima rose at first and are level since"
+        return verdict
+    if pace.fallen(lows, sigma) > at.FALLEN_SHARE * growth:
+        verdict.why = "its minima rise and fall"
         return verdict
     if _follows_load(troughs):
         verdict.word, verdict.why = UNDER_LOAD, "its minima follow the load"
@@ -144,6 +113,8 @@ def _judge_cycles(points: Sequence[Point], found: shape.Cycles, sigma: float) ->
     verdict.since, verdict.from_first = troughs[first].time, first == 0
     if _grows_at_rest(points, found) >= 0.5 * growth:
         verdict.word, verdict.why = LEAK, "its minima rise, also between the cycles"
+    elif sum(rise > 0.1 * max(verdict.rises) for rise in verdict.rises) < at.CYCLES_RISEN * len(verdict.rises):
+        verdict.word, verdict.why = UNKNOWN, "its minima rose, but not with most of its cycles"
     else:
         verdict.word, verdict.why = STEP_LEAK, "each cycle leaves something behind"
     return verdict
@@ -151,7 +122,9 @@ def _judge_cycles(points: Sequence[Point], found: shape.Cycles, sigma: float) ->
 
 def _judge_humps(points: Sequence[Point], found: shape.Cycles) -> Verdict:
     """One to three rises and falls: enough to see that memory came back, too few for a trend."""
-    verdict = Verdict(UNKNOWN, f"{count_of(len(found.peaks), 'cycle')}; {at.CYCLES} are needed", _slope(points))
+    verdict = Verdict(
+        UNKNOWN, f"{count_of(len(found.peaks), 'cycle')}; {at.CYCLES} are needed", pace.slope_of(points)
+    )
     verdict.cycles = len(found.peaks)
     first, last = shape.head_and_tail([point.low for point in points])
     verdict.minima = min(point.low for point in points[: found.peaks[0] + 1]), last
@@ -162,13 +135,13 @@ def _judge_humps(points: Sequence[Point], found: shape.Cycles) -> Verdict:
 
 def _judge_rise(points: Sequence[Point], sigma: float, split: LoadSplit) -> Verdict:
     lows = [point.low for point in points]
-    slope = _slope(points)
+    slope = pace.slope_of(points)
     first, last = shape.head_and_tail(lows)
     growth = last - first
     smallest = max(at.GROWTH_BYTES, at.GROWTH_NOISE * sigma)
     if growth < smallest:
         return Verdict(PLATEAU, "no growth from its beginning to its end", slope)
-    late = _late_pace(points, slope)
+    late = pace.late(points, slope)
     if late < at.SETTLED_PACE:
         return Verdict(PLATEAU, "it rose at first and is level since", slope)
     windows = _windows(points)
@@ -183,7 +156,9 @@ def _judge_rise(points: Sequence[Point], sigma: float, split: LoadSplit) -> Verd
     if _follows_load(windows):
         verdict.word, verdict.why = UNDER_LOAD, "it follows the load"
         return verdict
-    steps = shape.jumps(lows, max(16 * at.MIB, at.SWING_NOISE * sigma))
+    # What rose before the first level, the median of a tenth, was reached is no part of the growth.
+    beginning = max(3, len(lows) // 10) // 2
+    steps = [step for step in shape.jumps(lows, max(16 * at.MIB, at.SWING_NOISE * sigma)) if step > beginning]
     sizes = [lows[index] - lows[index - 1] for index in steps]
     if sum(sizes) >= 0.8 * growth and len(steps) <= len(lows) // 4:
         if len(steps) < at.STEPS:
@@ -194,10 +169,12 @@ def _judge_rise(points: Sequence[Point], sigma: float, split: LoadSplit) -> Verd
         pauses = [points[after].start - points[before].start for before, after in itertools.pairwise(steps)]
         verdict.from_first = verdict.since - points[0].start <= max(pauses)
         return verdict
+    if late < at.STEADY_PACE or pace.has_settled(points, slope, sigma):
+        return Verdict(UNKNOWN, "it rose, but ever more slowly", slope)
     pivot = shape.hinge([(point.time, point.low) for point in windows])
     verdict.since, verdict.from_first = windows[pivot].time, pivot == 0
     # The rate of loss is that since it began, not that over the level hours before.
-    verdict.slope_per_hour = _slope([point for point in points if point.time >= windows[pivot].time])
+    verdict.slope_per_hour = pace.slope_of([point for point in points if point.time >= windows[pivot].time])
     return verdict
 
 
@@ -207,22 +184,6 @@ def _finish(verdict: Verdict, points: Sequence[Point]) -> Verdict:
     if verdict.peaks is None:
         verdict.peaks = shape.head_and_tail([point.high for point in points])
     return verdict
-
-
-def _slope(points: Sequence[Point]) -> float | None:
-    per_second = theil_sen([(point.time, point.low) for point in points])
-    return None if per_second is None else per_second * 3600
-
-
-def _growth(points: Sequence[Point]) -> float:
-    slope = theil_sen([(point.time, point.low) for point in points])
-    return 0.0 if slope is None else slope * (points[-1].time - points[0].time)
-
-
-def _late_pace(points: Sequence[Point], slope: float | None) -> float:
-    """The second half's slope over the whole's: 1 where growth is steady, near 0 after a warm-up."""
-    late = _slope(points[len(points) // 2 :])
-    return late / slope if late is not None and slope is not None and slope > 0 else 0.0
 
 
 def _windows(points: Sequence[Point], most: int = 48) -> list[Point]:
@@ -266,5 +227,5 @@ def _grows_at_rest(points: Sequence[Point], found: shape.Cycles) -> float:
         ceiling = max(point.high for point in stretch)
         rest = [point for point in stretch if point.high <= floor + 0.3 * (ceiling - floor)]
         if len(rest) >= 3:
-            total += max(0.0, _growth(rest))
+            total += max(0.0, pace.growth(rest))
     return total

@@ -40,12 +40,21 @@ GROWTH_NOISE = 3.0  # and this many times the series' own noise
 MONOTONY = 0.6  # Goodman and Kruskal's gamma of the minima over time
 LEVEL_NOISE = 8.0  # a range below this many deviations is noise about a level
 LATE_PACE = 0.6  # slope of the second half over the whole's: 1 is steady, a warm-up has almost none left
+STEADY_PACE = 0.75  # without steps to be seen it must be this steady: what fills up slows down
 SETTLED_PACE = 0.2
+END_SHARE = 1 / 6  # of the time
+END_PACE = 0.4  # its slope over the whole's: a rise that is flatter has ended, or is about to
+FALLEN_SHARE = (
+    0.15  # of the growth: minima that fall by more in between come and go, and nothing was lost for good
+)
 CYCLES = 4
+CYCLES_RISEN = 0.6  # of a step leak's cycles
 STEPS = 5
+LOADING_SECONDS = 900.0  # a process younger than this that rose from its start on may just be loading
 SWING_BYTES = 32 * MIB  # the smallest rise and fall that counts as a cycle
 SWING_SHARE = 0.15  # of the range
 SWING_NOISE = 6.0
+FINE_SWING_NOISE = 10.0  # a thousand samples of noise alone swing by 6.5
 LOADED_SHARE = 0.9  # of the growth, in samples with load
 LOAD_SEEN_SHARE = 0.1  # of the time at least, both with and without load, to tell them apart
 RESIDUAL_BYTES = 256 * MIB

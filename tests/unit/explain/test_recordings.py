@@ -176,6 +176,72 @@ def test_programs_that_start_one_after_the_other_are_no_leak_of_the_card() -> No
     assert (card["verdict"], card["max_bytes"]) == ("plateau", 12 * GIB + 200 * MIB)
 
 
+def jobs_that_start(
+    *, listed: str = "complete", overhead: int = 200 * MIB, failed: int | None = None
+) -> list[Snapshot]:
+    """A job of 1 GiB more every ten minutes; the card holds `overhead` besides; one list may fail."""
+    documents = []
+    for step in range(120):
+        rows = [process(100 + n, GIB, start_ticks=n, name=f"job{n}") for n in range(step // 10 + 1)]
+        how = "null:failed" if step == failed else listed
+        card = adapter(total=24 * GIB, used=len(rows) * GIB + overhead, listed=how, vendor="amd")
+        documents.append(
+            snapshot([card], None if step == failed else rows, at=START + 60 * step, uptime=60.0 * step)
+        )
+    return documents
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        pytest.param(jobs_that_start(failed=50), id="one list of 120 failed"),
+        pytest.param(jobs_that_start(overhead=-300 * MIB), id="more attributed than used"),
+        pytest.param(jobs_that_start(listed="partial"), id="some processes can never be read"),
+    ],
+)
+def test_jobs_that_start_are_no_leak_either_where_the_books_are_not_perfect(documents: list[Snapshot]) -> None:
+    explanation = explain(documents)
+    assert LEAKS.isdisjoint(codes(explanation))
+    assert explanation["series"][0]["verdict"] == "plateau"
+
+
+@pytest.mark.parametrize("listed", ["null:not-supported", "partial"])
+def test_steps_that_nobody_could_see_the_cause_of_are_not_called_a_leak(listed: str) -> None:
+    """Programs of others that start one after the other look the same."""
+    documents = [
+        snapshot(
+            [adapter(total=24 * GIB, used=GIB + step // 10 * GIB, listed=listed)],
+            None if listed.startswith("null:") else [],
+            at=START + 60 * step,
+            uptime=60.0 * step,
+        )
+        for step in range(120)
+    ]
+    explanation = explain(documents)
+    assert LEAKS.isdisjoint(codes(explanation))
+    assert explanation["series"][0]["verdict"] == "not enough to tell"
+
+
+@pytest.mark.parametrize("shard", [1, 6])
+def test_weights_that_come_in_are_no_leak(shard: int) -> None:
+    """`record --every 1s -- COMMAND` while it loads: 42 GiB in a minute, smoothly or shard by shard."""
+
+    def loading(started: int) -> Explanation:
+        documents = []
+        for step in range(60):
+            held = GIB + step // shard * shard * 700 * MIB
+            row = process(7, held, start_ticks=started)
+            card = adapter(total=80 * GIB, used=held + 300 * MIB)
+            documents.append(snapshot([card], [row], at=START + step, uptime=86_400.0 + step))
+        return explain(documents)
+
+    young = loading(8_639_900)
+    assert LEAKS.isdisjoint(codes(young))
+    assert [row["verdict"] for row in young["series"]] == ["plateau", "not enough to tell"]
+    old = loading(360_000)
+    assert not LEAKS.isdisjoint(codes(old)), "a program that has run for a day loads no more"
+
+
 def test_a_leak_outside_of_all_processes_is_the_cards() -> None:
     documents = [
         snapshot(
