@@ -2,7 +2,8 @@
 
 A single small snapshot is written by Python's own `json`, because importing orjson costs more than it saves
 there (measured: 40 ms of import); many or large documents are written by orjson. A test holds both to the
-same bytes. Integers past 2^53 and NaN are refused: jq and JavaScript would change them silently.
+same bytes. NaN is refused by either; that no integer passes 2^53, which jq and JavaScript would change silently,
+is seen to where numbers are read.
 """
 
 from __future__ import annotations

@@ -181,6 +181,8 @@ def _in_our_words(words: str) -> tuple[str, str]:
     path = path.strip("`").removeprefix("$").removeprefix(".")
     if words.startswith("Object missing required field "):
         return f'key "{words.split("`")[1]}" is missing', path
+    if words.startswith("Expected `int` "):  # `<= 9007199254740992`, or `>=` its negative
+        return "expected a whole number within 2^53", path
     words = words.replace("`", "").replace(" | ", " or ")
     return words[:1].lower() + words[1:], path
 

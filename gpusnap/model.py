@@ -8,16 +8,20 @@ Units stand in the names: `_bytes` (integers), `_percent` (0-100), `_celsius`, `
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+import msgspec
 
 SNAPSHOT_SCHEMA = "gpusnap.snapshot/1"
 DIFF_SCHEMA = "gpusnap.diff/1"
 EXPLANATION_SCHEMA = "gpusnap.explanation/1"
 SUMMARY_SCHEMA = "gpusnap.summary/1"
 
-Number = int | float
+# Whatever reads JSON by doubles (jq, JavaScript) rounds what is larger.
+Integer = Annotated[int, msgspec.Meta(ge=-(1 << 53), le=1 << 53)]
+Number = Integer | float
 # What a leaf of a row can hold.
-Value = bool | int | float | str | list[str | int] | None
+Value = bool | Integer | float | str | list[str | Integer] | None
 
 
 class HostRow(TypedDict):
@@ -40,18 +44,18 @@ class BackendRow(TypedDict):
 
 
 class Partition(TypedDict):
-    gpu_instance: int | None
-    compute_instance: int | None
+    gpu_instance: Integer | None
+    compute_instance: Integer | None
     profile: str | None
 
 
 class Memory(TypedDict):
-    total_bytes: int | None
-    used_bytes: int | None
-    free_bytes: int | None
-    reserved_bytes: int | None
-    shared_total_bytes: int | None
-    shared_used_bytes: int | None
+    total_bytes: Integer | None
+    used_bytes: Integer | None
+    free_bytes: Integer | None
+    reserved_bytes: Integer | None
+    shared_total_bytes: Integer | None
+    shared_used_bytes: Integer | None
     kind: Literal["dedicated", "unified"] | None
 
 
@@ -88,22 +92,22 @@ class Clocks(TypedDict):
 
 
 class Pcie(TypedDict):
-    generation: int | None
-    max_generation: int | None
-    width: int | None
-    max_width: int | None
+    generation: Integer | None
+    max_generation: Integer | None
+    width: Integer | None
+    max_width: Integer | None
     rx_bytes_per_second: Number | None
     tx_bytes_per_second: Number | None
 
 
 class Ecc(TypedDict):
     enabled: bool | None
-    corrected_volatile: int | None
-    uncorrected_volatile: int | None
-    corrected_aggregate: int | None
-    uncorrected_aggregate: int | None
-    retired_pages: int | None
-    remapped_rows: int | None
+    corrected_volatile: Integer | None
+    uncorrected_volatile: Integer | None
+    corrected_aggregate: Integer | None
+    uncorrected_aggregate: Integer | None
+    retired_pages: Integer | None
+    remapped_rows: Integer | None
     remap_pending: bool | None
     remap_failed: bool | None
 
@@ -111,8 +115,8 @@ class Ecc(TypedDict):
 class Holder(TypedDict):
     """A process with a device file of the adapter open or mapped; `via` names the file."""
 
-    pid: int
-    start_ticks: int | None
+    pid: Integer
+    start_ticks: Integer | None
     name: str | None
     user: str | None
     state: str | None
@@ -123,37 +127,37 @@ class SharedClient(TypedDict):
     """Memory of several processes with no single owner."""
 
     client: str
-    vram_bytes: int | None
-    spill_bytes: int | None
-    holders: list[int]
+    vram_bytes: Integer | None
+    spill_bytes: Integer | None
+    holders: list[Integer]
 
 
 class ByCategory(TypedDict):
-    desktop: int | None
-    llm: int | None
-    ai: int | None
-    browser: int | None
-    app: int | None
-    system: int | None
-    kernel: int | None
-    unknown: int | None
+    desktop: Integer | None
+    llm: Integer | None
+    ai: Integer | None
+    browser: Integer | None
+    app: Integer | None
+    system: Integer | None
+    kernel: Integer | None
+    unknown: Integer | None
 
 
 class Accounting(TypedDict):
-    attributed_bytes: int | None
-    attributed_private_bytes: int | None
-    shared_bytes: int | None
-    reserved_bytes: int | None
-    unattributed_bytes: int | None
-    unattributed_max_bytes: int | None
-    free_bytes: int | None
-    unmeasured_processes: int | None
+    attributed_bytes: Integer | None
+    attributed_private_bytes: Integer | None
+    shared_bytes: Integer | None
+    reserved_bytes: Integer | None
+    unattributed_bytes: Integer | None
+    unattributed_max_bytes: Integer | None
+    free_bytes: Integer | None
+    unmeasured_processes: Integer | None
     by_category: ByCategory
 
 
 class Adapter(TypedDict):
     id: str
-    index: int | None
+    index: Integer | None
     vendor: Literal["nvidia", "amd", "intel", "apple", "huawei", "other"]
     model: str | None
     kind: Literal["discrete", "integrated", "npu", "partition"] | None
@@ -173,36 +177,36 @@ class Adapter(TypedDict):
     health: Literal["ok", "degraded", "lost", "error", "unknown"]
     power_state: Literal["active", "suspended", "unknown"]
     processes_listed: Literal["complete", "partial", "unavailable"]
-    unreadable_pids: int | None
+    unreadable_pids: Integer | None
     holders: list[Holder] | None
     shared_clients: list[SharedClient] | None
     accounting: Accounting
-    provenance: int
+    provenance: Integer
 
 
 class ModelFacts(TypedDict):
     name: str | None
     architecture: str | None
-    parameters: int | None
+    parameters: Integer | None
     quantization: str | None
-    layers: int | None
-    context_trained: int | None
-    file_bytes: int | None
+    layers: Integer | None
+    context_trained: Integer | None
+    file_bytes: Integer | None
     path: str | None
 
 
 class LlmFacts(TypedDict):
     server: str | None
-    context_tokens: int | None
-    sequences: int | None
+    context_tokens: Integer | None
+    sequences: Integer | None
     kv_type_k: str | None
     kv_type_v: str | None
-    kv_bytes_per_token: int | None
-    weights_bytes: int | None
-    kv_cache_bytes: int | None
-    kv_cache_used_bytes: int | None
-    compute_bytes: int | None
-    overhead_bytes: int | None
+    kv_bytes_per_token: Integer | None
+    weights_bytes: Integer | None
+    kv_cache_bytes: Integer | None
+    kv_cache_used_bytes: Integer | None
+    compute_bytes: Integer | None
+    overhead_bytes: Integer | None
 
 
 State = Literal["running", "sleeping", "disk-sleep", "stopped", "zombie", "dead"]
@@ -213,16 +217,16 @@ class Process(TypedDict):
     """One row for each process on each adapter."""
 
     adapter: str
-    pid: int
+    pid: Integer
     pid_namespace: Literal["host", "container", "unknown"]
-    start_ticks: int | None
+    start_ticks: Integer | None
     started_at: str | None
-    ppid: int | None
+    ppid: Integer | None
     name: str | None
     exe: str | None
     cmdline: list[str] | None
     cwd: str | None
-    uid: int | None
+    uid: Integer | None
     user: str | None
     state: State | None
     container_id: str | None
@@ -231,27 +235,27 @@ class Process(TypedDict):
     slurm_job_id: str | None
     self: bool
     type: Literal["compute", "graphics", "both", "mps"] | None
-    vram_bytes: int | None
-    spill_bytes: int | None
-    paged_bytes: int | None
-    vram_shared_bytes: int | None
-    shared_with: list[int] | None
+    vram_bytes: Integer | None
+    spill_bytes: Integer | None
+    paged_bytes: Integer | None
+    vram_shared_bytes: Integer | None
+    shared_with: list[Integer] | None
     gpu_percent: Number | None
     engines_percent: Engines
     cpu_percent: Number | None
-    rss_bytes: int | None
+    rss_bytes: Integer | None
     category: Category
     role: str | None
     runtimes: list[str] | None
     model: ModelFacts | None
     llm: LlmFacts | None
-    provenance: int
+    provenance: Integer
 
 
 class Recording(TypedDict):
-    writer_pid: int
-    sequence: int
-    missed_ticks: int
+    writer_pid: Integer
+    sequence: Integer
+    missed_ticks: Integer
     late_seconds: float
 
 
@@ -259,15 +263,15 @@ class Warning_(TypedDict):  # noqa: N801 - `Warning` is a builtin
     code: str
     message: str
     adapter: str | None
-    pid: int | None
+    pid: Integer | None
 
 
 class Group(TypedDict):
     key: str | None
-    processes: int
-    vram_bytes: int | None
-    spill_bytes: int | None
-    unmeasured: int
+    processes: Integer
+    vram_bytes: Integer | None
+    spill_bytes: Integer | None
+    unmeasured: Integer
 
 
 class Snapshot(TypedDict):
@@ -319,15 +323,15 @@ class AdapterDiff(TypedDict):
 
 
 class Replaced(TypedDict):
-    pid: int
-    start_ticks: int | None
+    pid: Integer
+    start_ticks: Integer | None
 
 
 class ProcessDiff(TypedDict):
     status: Literal["same", "changed", "appeared", "exited", "replaced", "unknown"]
     adapter: str
-    pid: int
-    start_ticks: int | None
+    pid: Integer
+    start_ticks: Integer | None
     name: str | None
     user: str | None
     cmdline: list[str] | None
@@ -336,17 +340,17 @@ class ProcessDiff(TypedDict):
 
 
 class ExplainedBy(TypedDict):
-    pid: int
+    pid: Integer
     name: str | None
-    bytes: int
+    bytes: Integer
     says: str
 
 
 class UnattributedDiff(TypedDict):
     adapter: str
-    before_bytes: int | None
-    after_bytes: int | None
-    delta_bytes: int | None
+    before_bytes: Integer | None
+    after_bytes: Integer | None
+    delta_bytes: Integer | None
     explained_by: list[ExplainedBy]
     reason: str | None
 
@@ -366,8 +370,8 @@ class Diff(TypedDict):
 class Subject(TypedDict):
     kind: Literal["host", "adapter", "process", "recording"]
     adapter: str | None
-    pid: int | None
-    start_ticks: int | None
+    pid: Integer | None
+    start_ticks: Integer | None
     source: str | None
 
 
@@ -389,21 +393,21 @@ class Finding(TypedDict):
 
 
 class ContextRow(TypedDict):
-    tokens: int
-    kv_cache_bytes: int | None
+    tokens: Integer
+    kv_cache_bytes: Integer | None
     fits: bool | None
 
 
 class SeriesRow(TypedDict):
     adapter: str
-    pid: int | None
-    start_ticks: int | None
-    samples: int
-    unknown_samples: int
-    first_bytes: int | None
-    last_bytes: int | None
-    min_bytes: int | None
-    max_bytes: int | None
+    pid: Integer | None
+    start_ticks: Integer | None
+    samples: Integer
+    unknown_samples: Integer
+    first_bytes: Integer | None
+    last_bytes: Integer | None
+    min_bytes: Integer | None
+    max_bytes: Integer | None
     slope_bytes_per_hour: Number | None
     verdict: str
     since: str | None
@@ -422,18 +426,18 @@ class Explanation(TypedDict):
 
 
 class SummaryProcess(TypedDict):
-    pid: int
-    start_ticks: int | None
+    pid: Integer
+    start_ticks: Integer | None
     name: str | None
-    peak_bytes: int | None
+    peak_bytes: Integer | None
 
 
 class SummaryAdapter(TypedDict):
     id: str
     model: str | None
-    peak_bytes: int | None
+    peak_bytes: Integer | None
     peak_at: str | None
-    left_bytes: int | None
+    left_bytes: Integer | None
     processes: list[SummaryProcess]
 
 
@@ -441,8 +445,8 @@ class Summary(TypedDict):
     schema: str
     version: str
     command: list[str]
-    exit_code: int
+    exit_code: Integer
     elapsed_seconds: float
-    samples: int
+    samples: Integer
     adapters: list[SummaryAdapter]
     warnings: list[Warning_]

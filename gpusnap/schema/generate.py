@@ -1,7 +1,7 @@
 """Write the JSON Schema files from `model.py`: `python -m gpusnap.schema.generate`.
 
-What the types can't say is added here: the constant in `schema`, the form of a time and of a provenance, and
-that no integer passes 2^53 (contract rules 2 to 4).
+What the types can't say is added here: the constant in `schema`, the form of a time and of a provenance (contract
+rules 2 and 4).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ DOCUMENTS: dict[str, tuple[str, object]] = {
     "summary": (model.SUMMARY_SCHEMA, model.Summary),
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-MAX_INTEGER = 1 << 53
 TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 PROVENANCE = f"^((?:{'|'.join(KINDS)}):.+|null:(?:{'|'.join(sorted(REASONS))})(?: .*)?)$"
 # Leaves by their name, wherever they stand.
@@ -56,9 +55,7 @@ def _tighten(definition: dict[str, Any]) -> None:
     properties = definition["properties"]
     for name, leaf in properties.items():
         for option in leaf.get("anyOf", [leaf]):
-            if option.get("type") == "integer":
-                option["maximum"] = MAX_INTEGER
-            elif option.get("type") == "string" and name in _TIMES:
+            if option.get("type") == "string" and name in _TIMES:
                 option["pattern"] = TIME
             elif option.get("type") == "string" and name in _PROVENANCES:
                 option["pattern"] = PROVENANCE

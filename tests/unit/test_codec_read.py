@@ -104,6 +104,13 @@ def test_a_schema_that_is_nothing_we_know(schema: str) -> None:
         ),
         (lambda d: d.update(adapters=None), "adapters: expected array, got null"),
         (lambda d: d["labels"].update(run=3), "labels[...]: expected str, got int"),
+        *(
+            (
+                lambda d, n=number: d["processes"][1].update(vram_bytes=n),
+                "processes[1].vram_bytes: expected a whole number within 2^53",
+            )
+            for number in (2**53 + 1, 2**70, -(2**53) - 1)
+        ),
         (lambda d: d.update(taken_at="yesterday"), "taken_at: expected a time like 2026-11-30T10:00:00.000Z"),
     ],
 )
