@@ -66,7 +66,7 @@ def _row_warning(code: str, words: str, adapter: str, pids: list[int]) -> Warnin
 def note_boots(notes: Notes, boots: Boots, before: Snapshot, after: Snapshot) -> None:
     hosts = before["host"]["hostname"], after["host"]["hostname"]
     if boots == "other-host":
-        notes.add("other-host", f"two machines ({hosts[0]}, {hosts[1]}): no process can be the same")
+        notes.add("other-host", f"two host names ({hosts[0]}, {hosts[1]}): no process is taken for the same")
     elif boots == "other":
         notes.add("other-boot", "the machine was booted in between: every process is another one")
     elif boots == "unknown":

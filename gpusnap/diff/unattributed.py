@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OTHER_BOOTS = {
     "other": "the machine was booted in between: nothing of before is left",
-    "other-host": "two machines: the figures have nothing to do with each other",
+    "other-host": "two host names: the figures may have nothing to do with each other",
     "unknown": "without a known boot no process can be told to have come or gone",
 }
 
