@@ -32,6 +32,7 @@ def tokens(text: str) -> list[int]:
 
 
 def command(
+    context: typer.Context,
     what: Annotated[
         str | None,
         typer.Argument(
@@ -39,7 +40,7 @@ def command(
             help="pid:N, gpu:ID|N|model words, file:PATH, or a bare word; without it this machine.",
         ),
     ] = None,
-    context: Annotated[
+    lengths: Annotated[
         str | None,
         typer.Option("--context", metavar="TOKENS", help="What other context lengths would take, such as 8k,32k."),
     ] = None,
@@ -82,10 +83,11 @@ def command(
         SnapRequest(options, machine=Machine(replay, procfs, sysfs), verbose=verbose),
         what,
         source=source,
-        contexts=tokens(context) if context is not None else [],
+        contexts=tokens(lengths) if lengths is not None else [],
         sources=sources,
         output_format=o.one_of("--format", output_format or ("json" if json else "text"), FORMATS),
         strict_lines=strict_lines,
         colour=o.colour_word(colour),
+        taking=tuple(option for option in o.taking(context) if option != "--no-probe"),  # a file is never asked
     )
     raise typer.Exit(explain(request))

@@ -45,6 +45,7 @@ class ExplainRequest:
         output_format: str = "text",
         strict_lines: bool = False,
         colour: str = "auto",
+        taking: tuple[str, ...] = (),
     ) -> None:
         self.snap = snap
         self.what = what
@@ -54,6 +55,7 @@ class ExplainRequest:
         self.output_format = output_format
         self.strict_lines = strict_lines
         self.colour = colour
+        self.taking = taking
 
 
 def explain(request: ExplainRequest) -> int:
@@ -67,8 +69,8 @@ def explain(request: ExplainRequest) -> int:
         source = wish.value if wish.kind == "file" else request.source
         if source is None:
             return _explain_live(request, wish)
-        if request.snap.machine.replay is not None:
-            raise CommandError(f"{source} and --replay contradict each other: say which is meant")
+        if request.taking:
+            raise CommandError(f"{source} and {request.taking[0]} contradict each other: say which is meant")
         _explain_file(request, wish, source)
     except (DocumentError, NoSuchSubject) as fault:
         raise CommandError(str(fault)) from fault

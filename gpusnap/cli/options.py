@@ -53,18 +53,21 @@ _TAKING = frozenset(
 )
 
 
-def refuse_taking(context: typer.Context, why: str) -> None:
-    """An option that would be passed over in silence is a usage error; variables of the environment are none.
-
-    `why` is for a person, with {} for the option.
-    """
+def taking(context: typer.Context) -> list[str]:
+    """Those of them that stand on the command line, as they stand there; variables of the environment do not."""
+    found = []
     for parameter in context.command.params:
         name = str(parameter.name)
         source = context.get_parameter_source(name)
-        if name not in _TAKING or source is None or source.name != "COMMANDLINE":
-            continue
-        spellings = parameter.secondary_opts if context.params[name] is False else parameter.opts
-        raise CommandError(why.format(spellings[0]))
+        if name in _TAKING and source is not None and source.name == "COMMANDLINE":
+            found.append((parameter.secondary_opts if context.params[name] is False else parameter.opts)[0])
+    return found
+
+
+def refuse_taking(context: typer.Context, why: str) -> None:
+    """An option that would be passed over in silence is a usage error; `why` is for a person, {} the option."""
+    for option in taking(context):
+        raise CommandError(why.format(option))
 
 
 def labels(words: list[str]) -> dict[str, str]:

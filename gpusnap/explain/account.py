@@ -170,7 +170,7 @@ def _without_a_figure(document: Snapshot, card: Adapter) -> str:
     why = reason_word(entry_of(document, card), "memory.used_bytes")
     rows = rows_of(document, card["id"])
     held = [size for size in (held_bytes(card, row) for row in rows) if size is not None]
-    said = f"how much of {card_name(card)} is used is not known: {why}"
+    said = f"How much of {card_name(card)} is used is not known: {why}"
     if held:
         said += f"; {count_of(len(held), 'process holds', 'processes hold')} {format_bytes(sum(held))}"
     return said

@@ -10,6 +10,7 @@ from gpusnap.explain.sources import by_layer, within_reach
 from gpusnap.render.card import INDENT, card_lines
 from gpusnap.render.explain_process import process_lines
 from gpusnap.render.explain_recording import recording_lines
+from gpusnap.render.identity import has_unlike_cards, identity
 from gpusnap.render.units import format_bytes, pick_unit
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ def explain_lines(
 
 def _of_card(explained: Explained, card: Adapter, replay: str | None, screen: Screen) -> list[str]:
     lines = card_lines(explained.snapshot, card, screen)
+    if explained.document["subject"]["kind"] == "adapter" or has_unlike_cards(explained.snapshot):
+        for said in identity(explained.snapshot, card):
+            lines += screen.filled(said, INDENT)
     cause = (explained.likely or {}).get(card["id"])
     if cause is not None:
         rest = format_bytes(card["accounting"]["unattributed_bytes"])

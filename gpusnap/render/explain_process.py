@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpusnap.explain.process import split_words
-from gpusnap.explain.rows import entry_of
+from gpusnap.explain.rows import card_name, entry_of
 from gpusnap.explain.words import minute
 from gpusnap.llm.aside import NOTHING
 from gpusnap.render.columns import display_width, truncate
+from gpusnap.render.identity import identity
 from gpusnap.render.reasons import in_words
 from gpusnap.render.units import apportion, format_bytes, format_number, pick_unit
 
@@ -47,6 +48,7 @@ def process_lines(
 ) -> list[str]:
     """What it is, then `model`, `split`, `context` and `says` where it has a model."""
     lines = _labelled("program", _program(document, rows[0]), screen)
+    lines += _labelled("card", _cards(document, rows), screen)
     model = rows[0]["model"]
     if model is not None:
         lines += _labelled("model", _model(document, rows[0], model), screen)
@@ -95,6 +97,15 @@ def _program(document: Snapshot, row: Process) -> list[str]:
     if facts:
         lines.append(" · ".join(facts))
     return lines
+
+
+def _cards(document: Snapshot, rows: Sequence[Process]) -> list[str]:
+    """Which cards it is on, said where there are several to choose from."""
+    if len(document["adapters"]) < 2:
+        return []
+    on = {row["adapter"] for row in rows}
+    cards = [card for card in document["adapters"] if card["id"] in on]
+    return [f"{card_name(card)}: {said}" for card in cards for said in identity(document, card)]
 
 
 def _model(document: Snapshot, row: Process, model: ModelFacts) -> list[str]:

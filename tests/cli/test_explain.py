@@ -244,6 +244,15 @@ def test_a_file_and_a_replayed_machine_are_not_both_explained(words: tuple[str, 
     assert "--replay contradict each other" in refused(*words, "--replay", EXAMPLE)
 
 
+@pytest.mark.parametrize("option", [("--window", "1s"), ("--cmdline", "none"), ("--probe",), ("--timeout", "5s")])
+def test_how_to_look_at_a_machine_is_not_asked_of_a_file(option: tuple[str, ...]) -> None:
+    assert f"{LEAK} and {option[0]} contradict each other" in refused(LEAK, *option)
+
+
+def test_not_to_ask_anybody_is_no_contradiction_to_a_file() -> None:
+    assert "a step leak in ollama" in explain(LEAK, "--no-probe")
+
+
 def test_the_command_for_the_sources_can_be_copied_and_means_the_same() -> None:
     last = explain("gpu:4080 super", "--replay", EXAMPLE).splitlines()[-1]
     program, command, *words = shlex.split(last.partition(": ")[2])

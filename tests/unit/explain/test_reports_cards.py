@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from gpusnap.explain.explanation import explain_snapshot
 from gpusnap.explain.subject import Chosen
 from gpusnap.explain.view import Surroundings, Viewer
+from gpusnap.render.explain import explain_lines
+from gpusnap.render.screen import Screen
 from tests.builders import GIB, MIB, adapter, backend, llm_facts, model_facts, process, snapshot
 from tests.explaining import ALICE, QUIET, codes, everything, explain, only, words
 
 if TYPE_CHECKING:
-    pass
+    from gpusnap.model import Snapshot
 
 
 def test_report_001_a_card_that_cannot_list_is_not_a_card_without_processes() -> None:
@@ -231,3 +233,25 @@ def test_one_of_several_orphans_is_explained_as_one() -> None:
     document = snapshot([adapter(total=80 * GIB, used=73 * GIB)], rows)
     explanation = explain_snapshot(document, Chosen("process", pid=9813), viewer=ALICE, around=QUIET).document
     assert "orphan-workers" in codes(explanation)
+
+
+def test_report_127_a_cards_number_says_whose_order_it_is_and_which_card_that_is() -> None:
+    # gpustack#1633: an A2000 before an RTX 4090 on the bus; CUDA, which counts the fastest first, swaps them.
+    cards = [adapter(0, model="NVIDIA RTX A2000"), adapter(1, model="NVIDIA GeForce RTX 4090")]
+    document = snapshot(cards, [process(4711, GIB, on=1)])
+    for chosen in (Chosen("adapter", adapter=cards[1]["id"]), Chosen("process", pid=4711), Chosen("host")):
+        shown = " ".join(" ".join(lines_of(document, chosen)).split())
+        assert "GPU-00000001-0000-4000-8000-000000000000 · 0000:02:00.0" in shown
+        assert "1 as NVML and nvidia-smi count, by PCI address; CUDA counts the fastest card first unless" in shown
+        assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in shown
+
+
+def test_cards_of_one_model_have_one_order() -> None:
+    cards = [adapter(0), adapter(1)]
+    shown = lines_of(snapshot(cards, []), Chosen("adapter", adapter=cards[1]["id"]))
+    assert any("0000:02:00.0" in line for line in shown)
+    assert not any("CUDA" in line for line in shown)
+
+
+def lines_of(document: Snapshot, chosen: Chosen) -> list[str]:
+    return explain_lines(explain_snapshot(document, chosen, viewer=ALICE, around=QUIET), Screen(None))
