@@ -27,13 +27,15 @@ class Peaks:
         self.samples = 0
         self.left_out = 0
         self._adapters: dict[str, SummaryAdapter] = {}
-        self._unknown: dict[str, int] = {}
+        self._seen = 0
+        self._known: dict[str, int] = {}
         self._processes: dict[_Key, SummaryProcess] = {}
 
     def sampled(self, doc: Snapshot) -> None:
         if self.first is None:
             self.first = doc
         self.last = doc
+        self._seen += 1
         for adapter in doc["adapters"]:
             self._see_adapter(adapter["id"], adapter["model"], adapter["memory"]["used_bytes"], doc["taken_at"])
         for row in doc["processes"] or ():
@@ -59,8 +61,9 @@ class Peaks:
                 "processes": [],
             }
         if used is None:
-            self._unknown[key] = self._unknown.get(key, 0) + 1
-        elif row["peak_bytes"] is None or used > row["peak_bytes"]:
+            return
+        self._known[key] = self._known.get(key, 0) + 1
+        if row["peak_bytes"] is None or used > row["peak_bytes"]:
             row["peak_bytes"], row["peak_at"] = used, taken_at
 
     def _see_process(self, key: _Key, name: str | None, vram: int) -> None:
@@ -106,8 +109,9 @@ class Peaks:
     def _warnings(self, left: dict[str, int]) -> list[Warning_]:
         found: list[Warning_] = []
         for key in self._adapters:
-            unknown = self._unknown.get(key)
-            if unknown is not None:
+            # A card whose backend failed is not in that sample at all.
+            unknown = self._seen - self._known.get(key, 0)
+            if unknown > 0:
                 samples = "1 sample has" if unknown == 1 else f"{unknown} samples have"
                 text = f"{samples} no figure for the memory used: the peak may be higher"
                 found.append(_warning("peak-incomplete", text, key))

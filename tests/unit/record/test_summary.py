@@ -9,7 +9,7 @@ import msgspec
 from gpusnap.model import Summary
 from gpusnap.record import summary as module
 from gpusnap.record.summary import Peaks
-from tests.builders import GIB, MIB, adapter, process, snapshot
+from tests.builders import GIB, MIB, adapter, backend, process, snapshot
 
 if TYPE_CHECKING:
     from gpusnap.model import Diff, Snapshot
@@ -97,6 +97,15 @@ def test_a_card_without_a_figure_has_no_peak_of_0_and_nothing_left_of_0() -> Non
     assert summary["adapters"][0]["peak_at"] is None
     assert summary["adapters"][0]["left_bytes"] is None
     assert [warning["code"] for warning in summary["warnings"]] == ["peak-incomplete", "left-unknown"]
+
+
+def test_a_sample_without_the_card_may_have_been_the_peak() -> None:
+    """A driver that failed mid-run: the sample has no row of the card, and what it held then nobody knows."""
+    failed = cast("dict[str, Any]", snapshot([], None, backends=[backend(status="failed")]))
+    peaks = seen(doc(GIB), failed, failed, doc(GIB))
+    (warning,) = peaks.summary("0", [], 0, 1, difference(pair(0, None)))["warnings"]
+    assert warning["code"] == "peak-incomplete"
+    assert warning["message"].startswith("2 samples have no figure")
 
 
 def test_a_figure_that_is_known_on_one_side_only_leaves_the_rest_unknown() -> None:
