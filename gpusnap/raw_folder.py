@@ -11,25 +11,16 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from gpusnap.captured_tree import Entry
+from gpusnap.raw_private import NOT_PRIVATE, Private, may_name, private_content, private_parts, redacted_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
+    from gpusnap.captured_tree import Entry
+    from gpusnap.raw_private import Redact
     from gpusnap.saving import Layer, SavingHost
 
-    Redact = Callable[[Sequence[str]], list[str]]
-
-# Settings that model detection reads; everything else of an environment is left out.
-_SETTINGS = ("LLAMA_ARG_", "OLLAMA_", "LLAMA_CACHE", "HF_HOME", "HF_HUB_CACHE", "CUDA_VISIBLE_DEVICES")
 _HOMES = re.compile(r"(?:/home|/Users|/export/home)/([^/\s\"'\\\0:]+)|[A-Za-z]:\\+Users\\+([^\\/\s\"':]+)")
 _FIRST_PERSON = 1000
 _SYSTEM_ACCOUNTS = frozenset({"SYSTEM", "LOCAL SERVICE", "NETWORK SERVICE", "root"})
-_NOT_PRIVATE = frozenset(
-    {"localhost", "host", "root", "nobody", "shared", "Shared", "public", "Public", "linuxbrew"}
-)
-# Files below /proc/PID that hold words of people; the others hold the kernel's and the driver's.
-_OWN_WORDS = frozenset({"cmdline", "environ", "cwd", "exe", "root", "maps", "cgroup", "fd"})
 
 
 def write_raw(host: SavingHost, folder: str, redact: Redact) -> None:
@@ -69,28 +60,6 @@ def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape")
 
 
-class Private:
-    """Replaces people's and the host's names wherever they stand as words."""
-
-    def __init__(self, users: Sequence[str], hostname: str | None) -> None:
-        self.replacements = {user: f"user{number}" for number, user in enumerate(users, 1)}
-        if hostname is not None and len(hostname) > 2 and hostname not in _NOT_PRIVATE:
-            self.replacements[hostname] = "host"
-        names = sorted(map(re.escape, self.replacements), key=len, reverse=True)
-        self._pattern = re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(names)})(?![A-Za-z0-9_])") if names else None
-
-    def text(self, text: str) -> str:
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda found: self.replacements[found[0]], text)
-
-    def data(self, data: bytes) -> bytes:
-        return self.text(data.decode("latin-1")).encode("latin-1") if data.isascii() else self._utf8(data)
-
-    def _utf8(self, data: bytes) -> bytes:
-        return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-
 def _names(host: SavingHost) -> list[str]:
     """People that the capture could name: users past the system's, owners of home folders."""
     found = {name for uid, name in host.users.items() if name is not None and uid >= _FIRST_PERSON}
@@ -103,9 +72,10 @@ def _names(host: SavingHost) -> list[str]:
         for path, entry in layer.entries.items():
             if entry is None or not may_name(path):
                 continue
-            for text in (path, entry.target or "", (entry.data or b"").decode("utf-8", "replace")):
+            contents = [entry.data or b"", *(part for part in entry.parts.values() if b"\0" not in part)]
+            for text in (path, entry.target or "", *(data.decode("utf-8", "replace") for data in contents)):
                 found |= {one or other for one, other in _HOMES.findall(text)}
-    return sorted(found - _NOT_PRIVATE)
+    return sorted(found - NOT_PRIVATE)
 
 
 def _names_of_process(facts: dict[str, object]) -> set[str]:
@@ -140,7 +110,7 @@ def _machine(host: SavingHost) -> dict[str, object]:
 
 def _redacted_json(value: object, redact: Redact) -> object:
     if isinstance(value, str):
-        return _redacted_text(value, redact)
+        return redacted_text(value, redact)
     if isinstance(value, dict):
         return {key: _redacted_json(item, redact) for key, item in value.items()}
     if isinstance(value, list):
@@ -148,20 +118,6 @@ def _redacted_json(value: object, redact: Redact) -> object:
             return redact(value)
         return [_redacted_json(item, redact) for item in value]
     return value
-
-
-def _redacted_text(text: str, redact: Redact) -> str:
-    return "\n".join(" ".join(redact(line.split(" "))) for line in text.split("\n"))
-
-
-def may_name(path: str) -> bool:
-    """Whether people and hosts may be named there: what a process or a file says, not what a driver says."""
-    parts = path.split("/")
-    if path.startswith(("root/usr/share/", "root/dev/")):
-        return False
-    if parts[0] == "proc":
-        return len(parts) > 2 and parts[2] in _OWN_WORDS
-    return parts[0] == "root"
 
 
 def _counters(host: SavingHost) -> dict[str, object]:
@@ -182,50 +138,41 @@ def _archive(layer: Layer, redact: Redact, private: Private) -> bytes:
     parts: list[bytes] = []
     for path in sorted(layer.entries):
         entry = layer.entries[path]
+        said = private.text(path) if may_name(path) else path
         if entry is None:
-            parts.append(f"--- {_escaped_name(path)} gone\n".encode())
+            parts.append(f"--- {_escaped_name(said)} gone\n".encode())
             continue
-        lines = _lines(path, entry, _private_content(path, entry, redact))
-        parts += map(private.data, lines) if may_name(path) else lines
+        # Before anything is written as escapes or base64, in which no name would be found.
+        data = private_content(path, entry.data, redact, private)
+        pieces, size = private_parts(path, entry, redact, private)
+        target = entry.target
+        if target is not None and may_name(path):
+            target = private.text(target)
+        parts += _lines(said, entry, target, data, pieces, size)
     return b"".join(parts)
 
 
-def _private_content(path: str, entry: Entry, redact: Redact) -> bytes | None:
-    """The content of a file without secrets; binary files hold none that words could tell."""
-    data = entry.data
-    if data is None or not data:
-        return data
-    leaf = path.rpartition("/")[2]
-    if path.startswith("proc/") and leaf == "cmdline":
-        words = data.rstrip(b"\0").decode("utf-8", "surrogateescape").split("\0")
-        return "\0".join(redact(words)).encode("utf-8", "surrogateescape") + b"\0"
-    if path.startswith("proc/") and leaf == "environ":
-        words = [w for w in data.decode("utf-8", "surrogateescape").split("\0") if w.startswith(_SETTINGS)]
-        return "\0".join([*redact(words), ""]).encode("utf-8", "surrogateescape")
-    if path.startswith("root/") and b"\0" not in data:
-        return _redacted_text(data.decode("utf-8", "surrogateescape"), redact).encode("utf-8", "surrogateescape")
-    return data
-
-
-def _lines(path: str, entry: Entry, data: bytes | None) -> list[bytes]:
+def _lines(
+    path: str, entry: Entry, target: str | None, data: bytes | None, pieces: dict[int, bytes], size: int | None
+) -> list[bytes]:
     name = _escaped_name(path)
     if entry.error:
         return [f"--- {name} !{errno.errorcode[entry.error]}\n".encode()]
-    if entry.target is not None:
-        return [f"--- {name} -> {_escaped_name(entry.target)}\n".encode()]
-    options = "".join(f" {word}" for word in _options(entry))
-    if entry.parts:
-        return [_part(name, options, at, part) for at, part in sorted(entry.parts.items())]
+    if target is not None:
+        return [f"--- {name} -> {_escaped_name(target)}\n".encode()]
+    options = "".join(f" {word}" for word in _options(entry, size))
+    if pieces:
+        return [_part(name, options, at, part) for at, part in sorted(pieces.items())]
     if data is None:
         return [f"--- {name}/ dir{options}\n".encode()]
     form, content = _content(data)
     return [f"--- {name}{options}{form}\n".encode(), content]
 
 
-def _options(entry: Entry) -> list[str]:
+def _options(entry: Entry, size: int | None) -> list[str]:
     words = []
-    if entry.size is not None:
-        words.append(f"size={entry.size}")
+    if size is not None:
+        words.append(f"size={size}")
     if entry.mode is not None:
         words.append(f"mode={entry.mode:o}")
     if entry.uid:
