@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 _PREFIX = "null:out-of-range "
 
 
+def raw_warning(facts: AdapterFacts, what: str, raw: object) -> Warning_:
+    """The raw number that a card's figure would have been."""
+    return warning("out-of-range", f"{what} says {raw}", str(facts.identity["id"]))
+
+
 def warn_out_of_range(facts: AdapterFacts | ProcessFacts, harvest: Harvest, adapter: str) -> None:
     """Move the words of every out-of-range reading, which hold the raw number, into warnings."""
     pid = getattr(facts, "pid", None)
