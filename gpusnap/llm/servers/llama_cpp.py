@@ -118,12 +118,12 @@ def _read_context(workload: Workload, flags: Flags) -> None:
 
 def _read_slots(workload: Workload, flags: Flags) -> None:
     slots = flags.number("-np", "--parallel", env="LLAMA_ARG_N_PARALLEL")
-    if slots is not None and slots[0] > 0:
-        workload.put("sequences", slots)
+    if slots is None or slots[0] <= 0:
+        return  # with automatic slots the pool is one, whatever -no-kvu says
+    workload.put("sequences", slots)
     unified = flags.switch(("-kvu", "--kv-unified"), ("-no-kvu", "--no-kv-unified"), "LLAMA_ARG_KV_UNIFIED")
     workload.put("unified", unified)
-    if "sequences" in workload.sources:
-        workload.put("unified", (False, workload.sources["sequences"]))  # -np N switches it off
+    workload.put("unified", (False, workload.sources["sequences"]))  # -np N switches it off
 
 
 def ask(api: Api, workload: Workload) -> None:

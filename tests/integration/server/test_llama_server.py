@@ -44,6 +44,7 @@ SETTINGS = {
     "two slots, not unified": ["-c", "8192", "-np", "2"],
     "three slots, unified": ["-c", "6000", "-np", "3", "-kvu"],
     "quantised cache": ["-c", "4096", "-np", "1", "-ctk", "q8_0", "-ctv", "q8_0", "-fa", "on"],
+    "automatic slots, not unified": ["-c", "40000", "-no-kvu", "-ub", "128"],
     "whole windows": ["-c", "4096", "-np", "1", "--swa-full"],
     "small batches": ["-c", "4096", "-np", "1", "-ub", "128"],
 }

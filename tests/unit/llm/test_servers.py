@@ -8,6 +8,7 @@ import pytest
 
 from gpusnap.llm.program import Program
 from gpusnap.llm.servers import may_be_server, recognise
+from gpusnap.llm.servers.llama_cpp import take_slots
 from tests.unit.llm.machine import Machine
 
 if TYPE_CHECKING:
@@ -163,6 +164,14 @@ def test_llama_servers_flags(tmp_path: Path) -> None:
     assert (workload.type_k, workload.type_v, workload.ubatch) == ("q8_0", "q4_0", 1024)
     assert (workload.kv_offload, workload.port, workload.swa_full) == (False, 9090, True)
     assert workload.overrides == [("experts", "4")]
+
+
+def test_automatic_slots_have_one_pool_whatever_else_is_said(tmp_path: Path) -> None:
+    """llama-server b9400: "n_parallel is set to auto, using n_parallel = 4 and kv_unified = true"."""
+    workload = workload_of(tmp_path, 10, (10, 1, ["llama-server", "-m", "a.gguf", "-no-kvu", "-np", "-1"]))
+    assert workload is not None
+    take_slots(workload, 4, 32768)
+    assert (workload.sequences, workload.unified) == (4, True)
 
 
 def test_llama_cpp_pythons_server_has_names_and_defaults_of_its_own(tmp_path: Path) -> None:
