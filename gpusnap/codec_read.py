@@ -1,8 +1,9 @@
 """Strict reading: bytes to a snapshot, or one line that says what is wrong and where.
 
-`contract.md` rule 6: unknown keys are accepted (and dropped), a newer major version and anything that is not a
-gpusnap snapshot are refused by naming the file, the line, the path inside and what was expected. The types of
-`model.py` are the check; msgspec walks them while it parses, which costs less than parsing without any check.
+Unknown keys are accepted (and dropped), since version 1 of the schema may gain some; a newer major version and
+anything that is not a gpusnap snapshot are refused by naming the file, the line, the path inside and what was
+expected. The types of `model.py` are the check; msgspec walks them while it parses, which costs less than parsing
+without any check.
 """
 
 from __future__ import annotations

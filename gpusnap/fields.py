@@ -142,7 +142,7 @@ PROCESS_KEYS = (
     "llm",
     "provenance",
 )
-# Identity numbers: null without an entry is allowed (contract rule 2).
+# Identity numbers: null without an entry is allowed.
 PROCESS_IDENTITY = ("start_ticks", "ppid", "uid")
 
 MODEL_FIGURES = ("parameters", "layers", "context_trained", "file_bytes")

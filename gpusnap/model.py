@@ -1,4 +1,4 @@
-"""The document's types: what `contract.md` promises, as mypy and msgspec see it.
+"""The document's types: what the README promises ("The document"), as mypy and msgspec see it.
 
 Rows are plain dictionaries at run time. Only the strict reader and the schema generator import this module
 while a program runs; everything else imports it for type checking, since defining the types costs start-up.

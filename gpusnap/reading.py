@@ -1,6 +1,6 @@
 """A reading: a value or the reason why there is none, and where either comes from.
 
-`contract.md` rule 2 in code. A reading's `provenance` is the text that the document carries:
+A reading's `provenance` is the text that the document carries:
 `"measured:nvml.MemoryInfo_v2"` or `"null:no-permission NVML_ERROR_NO_PERMISSION"`. A reading has no truth
 value, since `if used` on a measured 0 is the classic bug of this field.
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gpusnap.model import Snapshot
 
-# What every line of a recording begins with (contract, "Recording"), torn ones too.
+# What every line of a recording begins with, torn ones too.
 _LINE_START = b'{"schema":"' + SNAPSHOT_SCHEMA.split("/")[0].encode() + b"/"
 _RECORDING_ENDINGS = (".jsonl", ".ndjson")
 _NAMED_LINES = 20

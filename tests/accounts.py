@@ -1,4 +1,4 @@
-"""A card's account as contract.md defines it, by hand arithmetic on built rows: the tests' own, not gpusnap's."""
+"""A card's account as the README defines it, by hand arithmetic on built rows: the tests' own, not gpusnap's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 def account(card: Row, rows: Sequence[Row]) -> None:
-    """contract.md, Accounting: hand arithmetic on the builder's own rows."""
+    """The README's identities: hand arithmetic on the builder's own rows."""
     known = card["processes_listed"] != "unavailable"
     rows = [row for row in rows if row["adapter"] == card["id"] and not row["self"]]
     attributed = sum(row["vram_bytes"] for row in rows if row["vram_bytes"] is not None) if known else None

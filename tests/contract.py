@@ -1,6 +1,6 @@
-"""The contract's invariants, checked on any snapshot document: `contract.md`, rules 1 to 5 and "Accounting".
+"""What the README promises of any snapshot document ("What a null means", "The document"), checked on one.
 
-Written from the contract alone; imports nothing of gpusnap but the JSON Schema that it ships.
+Written from those words alone; imports nothing of gpusnap but the JSON Schema that it ships.
 """
 
 from __future__ import annotations

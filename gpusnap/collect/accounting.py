@@ -1,4 +1,4 @@
-"""The account of a card, to the byte: `contract.md`, "Accounting".
+"""The account of a card, to the byte: the README's "The account" of a card.
 
 Sums of measured figures only; gpusnap's own row is left out. What can't be known is null with its reason, and
 what is known only up to a bound is bounded, never guessed.

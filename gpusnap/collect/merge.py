@@ -2,7 +2,7 @@
 
 Adapters join by key (the PCI address). A leaf is the first backend's that measured it, in registry order; where
 none did, the first reason that says more than "not exposed". Figures are never added across backends: KFD and
-fdinfo count the same bytes (`facts/linux-drm`: they overlap almost fully).
+fdinfo count the same bytes, they overlap almost fully.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def merge_adapters(harvests: Iterable[Harvest]) -> list[AdapterFacts]:
 def _join(known: AdapterFacts, more: AdapterFacts) -> None:
     uuid = more.identity.get("uuid")
     if known.identity.get("uuid") is None and isinstance(uuid, Reading) and uuid.value is not None:
-        # Windows tells the PCI address first, the driver its UUID: that is the card's name (contract, `id`).
+        # Windows tells the PCI address first, the driver its UUID: that is the card's `id`.
         known.identity["id"], known.identity["index"] = more.identity["id"], more.identity["index"]
     for leaf, value in more.identity.items():
         mine = known.identity.get(leaf)

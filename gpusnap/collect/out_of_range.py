@@ -1,4 +1,4 @@
-"""Figures that can't be: null in the row, the raw number once in a warning (contract rule 3)."""
+"""Figures that can't be: null in the row, the raw number once in a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison of two snapshots: a pure function from two documents to a third (contract, "Difference").
+"""The comparison of two snapshots: a pure function from two documents to a third.
 
 It may be asked about any two: another boot, another machine, other cards, lists that failed. What can't be told
 is `unknown` with a warning, never a forced pair and never "all gone, all new".

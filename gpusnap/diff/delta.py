@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     # A value and its provenance.
     Side = tuple[object, str | None]
 
-# The side that a row is missing from (contract: "the absent side is null with provenance null:none").
+# The side that a row is missing from.
 ABSENT = (None, "null:none")
 
 

@@ -1,6 +1,6 @@
 """Which leaves of a row are compared, which of them decide that a row changed, and which may restart.
 
-contract.md, "Difference": only memory fields, state, type, model and llm facts, health and ECC decide; the rest
+Only memory fields, state, type, model and llm facts, health and ECC decide; the rest
 (load, temperature, clocks, names) is listed without deciding, since it differs between any two samples.
 Identity (pid, start stamp, uuid, index) is what rows are matched by and is not compared.
 """

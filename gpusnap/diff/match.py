@@ -1,6 +1,6 @@
 """Who is who: cards and processes of two snapshots, paired only by what identifies them.
 
-contract.md, "Matching". A card is its UUID, then its place on the bus, then its model where only one can be
+A card is its UUID, then its place on the bus, then its model where only one can be
 meant; never its index, which drivers hand out anew at each start (arcnmx/nvapi-rs#5). A process is its pid and
 start stamp within one boot: a pid alone is reused within minutes on a busy machine (collectd#3773), and an
 unknown start stamp is nobody's (jcodemunch-mcp#450).

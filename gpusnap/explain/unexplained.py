@@ -1,6 +1,6 @@
 """Used memory that no listed process holds, and its likely causes, each with the evidence for it.
 
-design.md section 5: unlisted holders, another PID namespace, other users' unreadable processes, the driver's own
+Unlisted holders, another PID namespace, other users' unreadable processes, the driver's own
 baseline, managed memory, the context of a pid that ended, exported surfaces.
 """
 

@@ -35,7 +35,7 @@ _PARSED_SECONDS = {
     "h": (3600, 1),
     "d": (86400, 1),
 }
-# No integer of the document passes 2^53 (contract rule 3): JavaScript and jq round above it.
+# No integer of the document passes 2^53: JavaScript and jq round above it.
 MAX_INTEGER = 1 << 53
 # A hundred years: what is longer is a slip, and the system's own clocks and sleeps end at some such number.
 _MAX_MILLISECONDS = 100 * 365 * 86400 * 1000

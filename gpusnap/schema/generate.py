@@ -1,7 +1,6 @@
 """Write the JSON Schema files from `model.py`: `python -m gpusnap.schema.generate`.
 
-What the types can't say is added here: the constant in `schema`, the form of a time and of a provenance (contract
-rules 2 and 4).
+What the types can't say is added here: the constant in `schema`, the form of a time and of a provenance.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Bench:
         return costs
 
     def bound(self, what: str, found: float, *, at_most: float, aim: float | None = None, unit: str = "×") -> None:
-        """One line of the cost table of the design: a ratio (or a figure) against what it may be."""
+        """One line of the README's table of bounds: a ratio (or a figure) against what it may be."""
         met = found <= at_most
         self.verdicts.append((what, met))
         goal = "" if aim is None else f", aim {aim:g} {'reached' if found <= aim else 'not reached'}"

@@ -232,7 +232,7 @@ def test_a_process_on_two_cards_is_one_process_of_its_group(tmp_path: Path) -> N
 
 
 def test_on_unified_memory_a_group_holds_what_its_rows_hold_of_the_systems() -> None:
-    """contract.md: a row that is null:unified-memory is not unmeasured; its bytes are in the system's memory."""
+    """A row that is null:unified-memory is not unmeasured; its bytes are in the system's memory."""
     machines: list[tuple[str, list[tuple[str, int | None, int]]]] = [
         ("meteorlake-i915-6.8", [("llama-server", 3_927_851_008, 0), ("npu.py", 100_671_488, 0)]),
         (

@@ -21,7 +21,7 @@ def test_the_account_of_a_built_card_is_the_contracts_arithmetic() -> None:
     card["memory"]["reserved_bytes"] = 300 * MIB
     document = snapshot([card], [process(1, 8 * GIB), process(2, "null:wddm")])
     account = document["adapters"][0]["accounting"]
-    # used + free + reserved = total: the reserved part does not lie inside used (contract.md, Accounting).
+    # used + free + reserved = total: the reserved part does not lie inside used.
     assert account["reserved_bytes"] == 0
     assert account["unattributed_bytes"] == GIB
     assert account["unmeasured_processes"] == 1

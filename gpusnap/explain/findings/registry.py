@@ -86,7 +86,7 @@ HISTORY_RULES: dict[str, Callable[[History], Iterator[Found]]] = {
     "clock-step": clock_step.find_in_history,
     "gap": gap.find_in_history,
 }
-# design.md, section 6.
+# Every finding that there is, as the README's table lists them.
 CODES = tuple(dict.fromkeys([*DOCUMENT_RULES, *CARD_RULES, *SERIES_RULES, *HISTORY_RULES]))
 
 

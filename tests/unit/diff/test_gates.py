@@ -1,4 +1,4 @@
-"""Gates: strictly above the limit, and unknown is not "fine" (design.md: "A gate")."""
+"""Gates: strictly above the limit, and unknown is not "fine"."""
 
 from __future__ import annotations
 

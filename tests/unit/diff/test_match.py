@@ -1,4 +1,4 @@
-"""Cards are paired by what identifies them, never by their index; the expectations are contract.md's."""
+"""Cards are paired by what identifies them, never by their index: the README's "Who is who"."""
 
 from __future__ import annotations
 

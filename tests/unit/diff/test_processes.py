@@ -1,4 +1,4 @@
-"""What became of each process; the expectations are contract.md's "Matching"."""
+"""What became of each process: the README's "Who is who"."""
 
 from __future__ import annotations
 

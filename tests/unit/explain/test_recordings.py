@@ -267,7 +267,6 @@ def test_an_exit_that_frees_nothing_is_a_residual() -> None:
     documents += [snapshot(full, [], at=START + 10 * n, uptime=10.0 * n) for n in range(20, 40)]
     explanation = explain(documents)
     assert "residual" in codes(explanation)
-    # The figures of the sketch in design/screens.md.
     assert "python 9021 (bob) exited holding 20.0 GiB and 0 B came free" in explanation["answer"]
     assert explanation["series"][0]["verdict"] == "residual"
 

@@ -171,7 +171,7 @@ def test_report_086_and_104_a_driver_mismatch_names_both_versions() -> None:
 
 
 def test_an_answer_for_one_card_adds_up() -> None:
-    # The sentence of design.md, section 1: 15.6 of 16.0 GiB.
+    # 15.6 of 16.0 GiB used.
     llm = llm_facts(server="llama-server", weights_bytes=round(8.4 * GIB), kv_cache_bytes=5 * GIB)
     rows: list[dict[str, Any]] = [
         process(4711, round(13.8 * GIB), name="llama-server", category="llm", llm=llm),

@@ -1,4 +1,4 @@
-"""What `explain PID` says of a model server: the sketch of the design, line by line."""
+"""What `explain PID` says of a model server: one whole answer, line by line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def qwen3_14b_server(folder: Path, *flags: str) -> Machine:
     return machine
 
 
-def test_the_designs_sketch(tmp_path: Path) -> None:
+def test_a_whole_answer(tmp_path: Path) -> None:
     text = text_of(explained(qwen3_14b_server(tmp_path), 4711, probe=True))
     assert text.startswith("llama-server (pid 4711, alice, up ")
     assert "holds 13.8 GiB of GPU 0: model weights 7.3, KV cache 5.0, its context 1.5." in text

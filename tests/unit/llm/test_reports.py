@@ -110,7 +110,7 @@ def test_report_107_the_cache_type_counts_and_nothing_is_larger_than_measured(tm
     ],
 )
 def test_report_125_a_model_that_is_to_be_unloaded(tmp_path: Path, until: str, said: str) -> None:
-    """Also section 8, 6: what stays after /bye stays by keep-alive."""
+    """What stays after /bye stays by keep-alive."""
     ps = {"size": GIB, "size_vram": GIB, "context_length": 4096, "expires_at": until}
     machine = ollama(tmp_path, qwen3_06b(), "m", "latest", {0: 2 * GIB}, "-c", "4096", "-np", "1", ps=ps)
     found = explained(machine, 11, probe=True)

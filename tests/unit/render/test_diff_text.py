@@ -1,4 +1,4 @@
-"""`diff` for people: the sketch of the manual, figures that add up, and nothing that reads as zero."""
+"""`diff` for people: whole screens, figures that add up, and nothing that reads as zero."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GROWN = process(3120, gib(8), name="firefox")
 SERVER = process(4711, gib(90), name="llama-server", start_ticks=8_640_100)
 
 
-def test_a_model_load_as_the_manual_shows_it() -> None:
+def test_a_model_load() -> None:
     assert shown(desktop(25, [FIREFOX]), desktop(116, [GROWN, SERVER], 250)) == [
         "RTX 4080 SUPER: +9.1 GiB in 4 min 10 s (2.5 → 11.6 GiB): llama-server took 9.0, firefox 0.1.",
         "",

@@ -1,4 +1,4 @@
-"""The sentences of `record`: units and nulls by hand; the first case is the one of the design's screens."""
+"""The sentences of `record`: units and nulls by hand; the first case is the README's."""
 
 from __future__ import annotations
 
