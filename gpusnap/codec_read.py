@@ -157,11 +157,6 @@ class Reader:
         return DocumentError(f'{where}: schema is "{shown}", expected "{SNAPSHOT_SCHEMA}"')
 
 
-def read_snapshot(data: bytes, source: str, line: int | None = None) -> Snapshot:
-    """One document; `source` names it in errors, `line` where it came from JSON Lines."""
-    return Reader(source).read(data, line)
-
-
 def _place(source: str, line: int | None) -> str:
     return source if line is None else f"{source}: line {line}"
 

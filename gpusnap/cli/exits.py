@@ -10,7 +10,6 @@ STRICT = 4  # --strict, and a figure is null for a reason that somebody could me
 INTERNAL = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-TERMINATED = 143
 
 
 def of_signal(number: int) -> int:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from gpusnap.collect.pdh_names import Instance
 
-PROCESS_SET = "GPU Process Memory"
-ADAPTER_SET = "GPU Adapter Memory"
 ENGINE_PATH = "\\GPU Engine(*)\\Utilization Percentage"
 
 # Statuses of pdhmsg.h.

@@ -101,7 +101,6 @@ def explain_history(
     *,
     source: str | None = None,
     viewer: Viewer = Viewer(),  # noqa: B008
-    warnings: Sequence[Warning_] = (),
 ) -> Explained:
     """A recording: the findings of its last sample that still hold, and what only a series can say."""
     last = history.last
@@ -131,7 +130,7 @@ def explain_history(
         _figures(last, cards, {}),
         findings,
         judged,
-        [*warnings, *last["warnings"]],
+        last["warnings"],
     )
     return Explained(document, last, cards, tuple(judged), history)
 

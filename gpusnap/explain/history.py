@@ -161,7 +161,7 @@ class History:
         if complete:
             for key, row in before.items():
                 if key not in now:
-                    self._note_exit(tick, key, row, self._books.get(where, Books(None, None)))
+                    self._note_exit(tick, row, self._books.get(where, Books(None, None)))
             self._present[where] = now
         else:
             # What can't be seen now may still be there.
@@ -198,12 +198,9 @@ class History:
             tick.time, value, load if load is not None else card["load"]["gpu_percent"], joined=joined
         )
 
-    def _note_exit(self, tick: Tick, key: Key, row: Process, before: Books) -> None:
-        track = self.processes.get(key)
+    def _note_exit(self, tick: Tick, row: Process, before: Books) -> None:
         held = row["vram_bytes"]
         self._note(Event(tick.time, "exit", row["adapter"], row["pid"], row["name"], row["user"], held))
-        if track is not None:
-            track.gone_at = tick.time
         self.departures.note(tick.time, row, before)
 
     def _note_absent_cards(self, document: Snapshot, tick: Tick) -> None:

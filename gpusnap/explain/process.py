@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 from gpusnap.explain.figures import process_figures
 from gpusnap.explain.rows import entry_of
 from gpusnap.llm.aside import NOTHING
-from gpusnap.reading import reason_of
 from gpusnap.render.units import format_bytes
 
 if TYPE_CHECKING:
@@ -180,9 +179,3 @@ def _fits(document: Snapshot, rows: Sequence[Process], today: int | None, then: 
     if not free or any(nbytes is None for nbytes in free):
         return None
     return then - today <= sum(nbytes for nbytes in free if nbytes is not None)
-
-
-def why_no_cache(document: Snapshot, row: Process) -> str | None:
-    """The reason behind a cache without a figure."""
-    source = entry_of(document, row).get("llm.kv_cache_bytes", "")
-    return source.partition(" ")[2] or reason_of(source)

@@ -1,4 +1,4 @@
-"""What a series looks like: its noise, its cycles with their minima, its jumps. Pure arithmetic on points."""
+"""What a series looks like: its noise, its cycles with their minima, jumps and bend. Pure arithmetic on points."""
 
 from __future__ import annotations
 
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
 # The lower quartile of |difference of two Gaussian samples| is 0.3186 * sqrt(2) of their deviation. The
 # quartile, not the median: a series that is at another level at every second sample still has its noise told.
 _QUARTILE_TO_SIGMA = 1 / (0.3186 * 2**0.5)
-
-
-class Change(NamedTuple):
-    """A lasting change of level: the first sample at the new level, and both levels."""
-
-    time: float
-    before: float
-    after: float
 
 
 def noise(values: Sequence[float]) -> float:
@@ -72,47 +64,10 @@ def level(values: Sequence[float]) -> float:
     return median(values)
 
 
-def head_and_tail(values: Sequence[float], share: int = 10) -> tuple[float, float]:
+def head_and_tail(values: Sequence[float]) -> tuple[float, float]:
     """The levels of the first and the last tenth (at least three values each)."""
-    width = max(3, len(values) // share)
+    width = max(3, len(values) // 10)
     return level(values[:width]), level(values[-width:])
-
-
-def change_points(points: Sequence[Point], smallest: float, *, most: int = 50) -> list[Change]:
-    """Lasting changes of level by binary segmentation: where the levels on both sides differ the most."""
-    values = [point.low for point in points]
-    found: list[Change] = []
-    spans = [(0, len(values))]
-    while spans and len(found) < most:
-        start, end = spans.pop()
-        split = _best_split(values, start, end)
-        if split is None:
-            continue
-        before, after = level(values[start:split]), level(values[split:end])
-        if abs(after - before) < smallest:
-            continue
-        found.append(Change(points[split].start, before, after))
-        spans += [(start, split), (split, end)]
-    return sorted(found)
-
-
-def _best_split(values: Sequence[float], start: int, end: int, shortest: int = 3) -> int | None:
-    """The split that lowers the squared error the most, by running sums."""
-    count = end - start
-    if count < 2 * shortest:
-        return None
-    total = sum(values[start:end])
-    best, best_gain, left = None, 0.0, 0.0
-    mean = total / count
-    for index in range(start, end - shortest):
-        left += values[index] - mean
-        size = index + 1 - start
-        if size < shortest:
-            continue
-        gain = left * left / size + left * left / (count - size)
-        if gain > best_gain * (1 + 1e-12):
-            best, best_gain = index + 1, gain
-    return best
 
 
 def hinge(points: Sequence[tuple[float, float]]) -> int:

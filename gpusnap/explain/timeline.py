@@ -65,7 +65,6 @@ class Timeline:
         "_pauses",
         "_stride",
         "_usual",
-        "backwards",
         "boot",
         "count",
         "first",
@@ -81,7 +80,6 @@ class Timeline:
         self.last: float | None = None
         self.steps: list[Step] = []
         self.reboots: list[Reboot] = []
-        self.backwards = 0
         self._anchor = 0.0
         self._last: Snapshot | None = None
         self._last_wall = 0.0
@@ -106,7 +104,6 @@ class Timeline:
             elapsed = time - last
         if elapsed is not None and elapsed < 0:
             # Two recorders write one file: each line is in time, their order need not be.
-            self.backwards += 1
             return Tick(time, elapsed, self.boot)
         if elapsed is not None and last is not None and before is not None:
             self._note_interval(elapsed)

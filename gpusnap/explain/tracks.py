@@ -83,7 +83,6 @@ class ProcessTrack:
         "busiest",
         "figure",
         "first_row",
-        "gone_at",
         "last_row",
         "loads",
         "sample",
@@ -95,7 +94,6 @@ class ProcessTrack:
         self.boot = boot
         self.series = Series()
         self.first_row = self.last_row = row
-        self.gone_at: float | None = None
         self.sample = 0
         # Which leaf is followed: `vram_bytes`, or `spill_bytes` where memory is unified.
         self.figure = "vram_bytes"

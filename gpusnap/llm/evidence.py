@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from gpusnap.llm.hf_model import HfModel
     from gpusnap.llm.logs import breakdown, sglang, vllm
     from gpusnap.llm.logs.load import Load
-    from gpusnap.llm.logs.sources import LogFile
     from gpusnap.llm.model_files import ModelFile
     from gpusnap.llm.probe import Silent
     from gpusnap.llm.program import Program
@@ -33,7 +32,6 @@ class Evidence:
         "header_reading",
         "hf",
         "load",
-        "log",
         "program",
         "projection",
         "rank",
@@ -53,7 +51,6 @@ class Evidence:
         self.draft_header: Header | Reading | None = None
         # The folder of a model in safetensors.
         self.hf: HfModel | None = None
-        self.log: LogFile | None = None
         self.load: Load | None = None
         # The engine's own table of before it loaded, cards only: no measurement.
         self.projection: list[breakdown.Row] = []

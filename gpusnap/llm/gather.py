@@ -151,7 +151,6 @@ class Gatherer:
     def _read_log(self, evidence: Evidence, files: ProcessFiles, program: Program, started: float | None) -> None:
         for log in sources.find(files, program, evidence.workload.log_file, started):
             if take_log(evidence, self._lines_of(log), own=log.own):
-                evidence.log = log
                 return
 
     def _lines_of(self, log: sources.LogFile) -> list[Line]:

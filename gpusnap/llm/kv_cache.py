@@ -20,11 +20,11 @@ from gpusnap.llm.kv.settings import CacheSettings
 from gpusnap.reading import Reading, computed, estimated, null
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from gpusnap.llm.gguf_header import Header
 
-__all__ = ["CacheSettings", "CacheSize", "cache_size", "context_costs"]
+__all__ = ["CacheSettings", "CacheSize", "cache_size"]
 
 _MAX_BYTES = 1 << 53
 
@@ -73,10 +73,3 @@ def cache_size(header: Header, settings: CacheSettings, source: str = "gguf") ->
     if sum(layers) + sum(states) > _MAX_BYTES:
         return _unsettled(null("out-of-range", "more bytes than any machine has"))
     return result
-
-
-def context_costs(
-    header: Header, settings: CacheSettings, contexts: Sequence[int], source: str = "gguf"
-) -> list[tuple[int, CacheSize]]:
-    """The same server with other contexts: (tokens, what its cache would take)."""
-    return [(tokens, cache_size(header, settings.at(tokens), source)) for tokens in contexts]

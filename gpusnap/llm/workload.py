@@ -39,7 +39,6 @@ class Workload:
 
     __slots__ = (
         "api",
-        "api_limit",
         "claims",
         "context",
         "default_port",
@@ -50,7 +49,6 @@ class Workload:
         "experts_apart",
         "flash_attention",
         "fraction",
-        "full_context",
         "gpu_layers",
         "hf_model",
         "kv_offload",
@@ -107,10 +105,9 @@ class Workload:
         self.drafts = False  # it drafts tokens (MTP): extra layers, a second context
         self.drafting = Drafting()
         self.lora: list[str] = []
-        self.api_limit: int | None = None  # the longest request that is taken
-        self.context: int | None = None  # tokens of all sequences together
-        # `-c 0` or no -c: the model's whole context, which the engine may have reduced to what fits.
-        self.full_context = False
+        # Tokens of all sequences together; None after `-c 0` or without -c: the model's whole context, which the
+        # engine may have reduced to what fits.
+        self.context: int | None = None
         self.sequences: int | None = None
         self.unified: bool | None = None
         self.type_k: str | None = None

@@ -60,7 +60,7 @@ def decimals_of(unit: str) -> int:
     return 1 if unit in ("GiB", "TiB") else 0
 
 
-def format_number(count: int, unit: str, *, grouped: bool = True) -> str:
+def format_number(count: int, unit: str) -> str:
     """The number alone: 9663676416, GiB -> `9.0`; a measured zero is `0`, a trace of something never is.
 
     What would round to zero is written `<0.1`, so that text never shows 0 for what is not 0.
@@ -68,7 +68,7 @@ def format_number(count: int, unit: str, *, grouped: bool = True) -> str:
     if count == 0:
         return "0"
     decimals = decimals_of(unit)
-    shown = f"{abs(count) / _DIVISOR[unit]:{',' if grouped else ''}.{decimals}f}"
+    shown = f"{abs(count) / _DIVISOR[unit]:,.{decimals}f}"
     sign = "-" if count < 0 else ""
     if float(shown.replace(",", "")) == 0:
         return f"{sign}<{10**-decimals:.{decimals}f}"

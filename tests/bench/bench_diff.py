@@ -24,13 +24,13 @@ GONE, GROWN = 5, 10
 IN_ONE_PROCESS = """
 import json, sys, time
 import orjson
-from gpusnap.codec_read import read_snapshot
+from gpusnap.codec_read import Reader
 from gpusnap.diff import diff
 before, after = (open(path, "rb").read() for path in sys.argv[1:3])
 def load():
     return orjson.loads(before), orjson.loads(after)
 def compare():
-    return diff(read_snapshot(before, "before"), read_snapshot(after, "after"))
+    return diff(Reader("before").read(before), Reader("after").read(after))
 def cost(work):
     start = time.process_time()
     work()

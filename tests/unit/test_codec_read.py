@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusnap.codec import dumps
-from gpusnap.codec_read import MAX_DOCUMENT_BYTES, DocumentError, Reader, read_snapshot
+from gpusnap.codec_read import MAX_DOCUMENT_BYTES, DocumentError, Reader
 from tests.builders import GIB, adapter, process, snapshot
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def plain() -> dict[str, Any]:
 
 def error_of(data: bytes, line: int | None = None) -> str:
     with pytest.raises(DocumentError) as caught:
-        read_snapshot(data, "a.json", line)
+        Reader("a.json").read(data, line)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -43,12 +43,12 @@ def broken(change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def test_what_was_written_is_read_back_to_the_letter() -> None:
-    assert read_snapshot(dumps(document()), "a.json") == document()
+    assert Reader("a.json").read(dumps(document())) == document()
 
 
 def test_indentation_and_a_byte_order_mark_make_no_difference() -> None:
     indented = b"\xef\xbb\xbf" + json.dumps(plain(), indent=2).encode()
-    assert read_snapshot(indented, "a.json") == document()
+    assert Reader("a.json").read(indented) == document()
 
 
 def test_unknown_keys_of_a_later_minor_version_are_accepted() -> None:
@@ -56,7 +56,7 @@ def test_unknown_keys_of_a_later_minor_version_are_accepted() -> None:
     loaded["colour"] = {"deep": [1]}
     loaded["adapters"][0]["memory"]["future_bytes"] = 5
     loaded["processes"][0]["future"] = None
-    assert read_snapshot(json.dumps(loaded).encode(), "a.json") == document()
+    assert Reader("a.json").read(json.dumps(loaded).encode()) == document()
 
 
 def test_a_missing_schema_is_named_with_the_command_that_writes_one() -> None:
@@ -215,7 +215,7 @@ def test_the_head_of_a_line_is_known_without_decoding_it() -> None:
 @given(st.binary(max_size=200))
 def test_no_bytes_at_all_crash_the_reader(data: bytes) -> None:
     with pytest.raises(DocumentError):
-        read_snapshot(data, "a.json")
+        Reader("a.json").read(data)
 
 
 @given(st.integers(0, 4000), st.integers(0, 255))
@@ -224,7 +224,7 @@ def test_a_flipped_byte_is_read_or_refused_with_one_line(position: int, value: i
     data[position % len(data)] = value
     message = ""
     try:
-        read_snapshot(bytes(data), "a.json")
+        Reader("a.json").read(bytes(data))
     except DocumentError as error:
         message = str(error)
     assert message == "" or (message.startswith("a.json: ") and "\n" not in message)
@@ -247,7 +247,7 @@ def test_a_time_that_is_none_is_named_by_its_path(text: str) -> None:
 def test_an_uptime_that_no_machine_reaches_is_refused(seconds: float) -> None:
     words = error_of(broken(lambda doc: doc.update(uptime_seconds=seconds)))
     assert words == "a.json: uptime_seconds: expected seconds since boot"
-    assert read_snapshot(broken(lambda doc: doc.update(uptime_seconds=None)), "a.json")["uptime_seconds"] is None
+    assert Reader("a.json").read(broken(lambda doc: doc.update(uptime_seconds=None)))["uptime_seconds"] is None
 
 
 @pytest.mark.parametrize("ascii_only", [True, False])
@@ -257,7 +257,7 @@ def test_what_somebody_sent_drives_no_terminal(ascii_only: bool) -> None:
     sent["labels"] = {"k\x1b": "v\x7f\u202e"}
     sent["processes"][0]["name"] = "a\x1b[31m\nb"
     sent["processes"][0]["cmdline"] = ["c\\x1bd", "é✓", "\u0085"]
-    read = read_snapshot(json.dumps(sent, ensure_ascii=ascii_only).encode(), "a.json")
+    read = Reader("a.json").read(json.dumps(sent, ensure_ascii=ascii_only).encode())
     assert read["labels"] == {"k\\x1b": "v\\x7f\\u202e"}
     row = (read["processes"] or [])[0]
     assert row["name"] == "a\\x1b[31m\\x0ab"

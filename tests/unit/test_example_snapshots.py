@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gpusnap.codec_read import read_snapshot
+from gpusnap.codec_read import Reader
 from gpusnap.diff import diff
 from gpusnap.render.diff_text import diff_lines
 from gpusnap.render.screen import Screen
@@ -24,7 +24,7 @@ def test_the_file_is_what_gpusnap_writes_today(name: str) -> None:
 
 
 def test_their_difference_is_the_load_of_a_model() -> None:
-    before, after = (read_snapshot(FILES[name].read_bytes(), name) for name in ("before", "after"))
+    before, after = (Reader(name).read(FILES[name].read_bytes()) for name in ("before", "after"))
     result = diff(before, after)
     # NVML: 16666066944 used after; the server holds 14817427456, firefox grew from 744488960 to 851443712.
     assert result["adapters"][0]["changes"]["memory.used_bytes"]["delta"] == 14817427456 + 851443712 - 744488960

@@ -15,8 +15,8 @@ from typing import NamedTuple
 _MARKS = re.compile(
     rb"MiB|GiB|GB|n_ctx|n_seq_max|n_ubatch|n_slots|kv_unified|flash_attn|Flash Attention|creating|constructing|"
     rb"offload|loaded meta|loading model|loading draft|no_alloc|llama_server|starting |build:|build_info|"
-    rb"using device|failed|kv_size|GPU blocks|GPU KV cache|\#tokens|avail mem|mem usage|total memory|"
-    rb"memory_breakdown|cumulative_preemption|Initializing a|Maximum concurrency|^\| *- ",
+    rb"using device|failed|kv_size|GPU KV cache|\#tokens|avail mem|mem usage|total memory|"
+    rb"memory_breakdown|cumulative_preemption|Initializing a|^\| *- ",
     re.MULTILINE,
 )
 MAX_LINE = 4096

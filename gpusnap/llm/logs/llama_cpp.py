@@ -54,7 +54,6 @@ _FAILED = re.compile(
     r"failed to initialize the context|unable to load model|exiting due to model loading error)"
 )
 _NO_MEMORY = re.compile(r".{0,64}?: .{0,64}?(?:failed to allocate|cudaMalloc failed|unable to allocate)")
-_CLIP_SIZE = re.compile(r"clip_model_loader: model size: +" + _NUMBER + r" MiB$")
 _CONTEXT_FUNCTIONS = ("llama_", "sched_reserve", "graph_reserve", "init")
 
 
@@ -205,11 +204,6 @@ def _take_no_memory(reader: Reader, _found: re.Match[str], tag: str) -> None:
         load.contexts[-1].failed = True
 
 
-def _take_clip_size(reader: Reader, found: re.Match[str], tag: str) -> None:
-    """The encoder's weights; which device holds them is not in the line, so they go to no device."""
-    reader.load(tag).slots["mmproj_bytes"] = str(mib(found[1]))
-
-
 _TAKERS = (
     (_SIZE, _take_size),
     (_SELF_SIZE, _take_self_size),
@@ -224,7 +218,6 @@ _TAKERS = (
     (_OLD_CACHE, _take_old_cache),
     (re.compile(r"llama_context: constructing llama_context$"), _take_fresh),
     (re.compile(r"print_info: no_alloc +=? *= (\d)$"), _take_no_alloc),
-    (_CLIP_SIZE, _take_clip_size),
     (_BUILD, _take_build),
     (_FAILED, _take_failed),
     (_NO_MEMORY, _take_no_memory),

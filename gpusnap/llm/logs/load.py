@@ -11,8 +11,6 @@ import re
 
 MIB = 1 << 20
 
-# What a buffer is for. `state` is recurrent state; `other` is what a fork prints under a name of its own.
-PARTS = ("weights", "kv", "state", "compute", "output", "lora", "other")
 _CPU = re.compile(r"(?:CPU|BLAS|ACCEL|AMX|Host|host|RPC\[.*\])(?:$|[_-])|.*_Host$|.*_HOST$", re.DOTALL)
 # A buffer type's decoration behind the name of its device: `MTL0_Mapped`, `HTP0-REPACK`, `CUDA0_Split`.
 _SUFFIX = re.compile(r"[_-](?:Mapped|REPACK|Private|Split)$")
@@ -51,7 +49,8 @@ class Context:
 
     def __init__(self, *, draft: bool = False) -> None:
         self.settings: dict[str, str] = {}
-        # (part, buffer name, bytes) in the order of the log; a compute buffer that is reserved again replaces.
+        # (part, buffer name, bytes) in the order of the log; a compute buffer reserved again replaces. Parts are
+        # weights, kv, state (recurrent), compute, output, lora, and other, what a fork prints under its own name.
         self.buffers: list[tuple[str, str, int]] = []
         self.caches: list[Cache] = []
         self.draft = draft

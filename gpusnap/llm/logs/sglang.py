@@ -17,7 +17,7 @@ _GB = r"(\d{1,6}(?:\.\d{1,4})?) GB"
 _START = re.compile(r"server_args=ServerArgs\(|Load weight begin")
 _WEIGHTS = re.compile(r"Load weight end\..{0,512}?mem usage=" + _GB)
 _POOL = re.compile(
-    r"KV Cache is allocated\. (?:dtype: torch\.(?P<dtype>\w{1,32}), )?#tokens: (?P<tokens>\d{1,12}), "
+    r"KV Cache is allocated\. (?:dtype: torch\.\w{1,32}, )?#tokens: (?P<tokens>\d{1,12}), "
     r"(?:K size: " + _GB + r", V size: " + _GB + r"|KV size: " + _GB + r")"
 )
 _GRAPH = re.compile(r"Capture (?:cuda|npu|draft cuda)? ?graph end\..{0,64}?mem usage=" + _GB)
@@ -26,12 +26,11 @@ _GRAPH = re.compile(r"Capture (?:cuda|npu|draft cuda)? ?graph end\..{0,64}?mem u
 class Pool:
     """One token pool: the model's, or a draft model's behind it."""
 
-    __slots__ = ("dtype", "nbytes", "tokens")
+    __slots__ = ("nbytes", "tokens")
 
-    def __init__(self, tokens: int, nbytes: int, dtype: str | None) -> None:
+    def __init__(self, tokens: int, nbytes: int) -> None:
         self.tokens = tokens
         self.nbytes = nbytes
-        self.dtype = dtype
 
 
 class Rank:
@@ -70,8 +69,8 @@ def _take(rank: Rank, text: str) -> bool:
         return True
     found = _POOL.match(text)
     if found is not None:
-        sizes = [_bytes(text) for text in found.groups()[2:] if text is not None]
-        rank.pools.append(Pool(int(found["tokens"]), sum(sizes), found["dtype"]))
+        sizes = [_bytes(text) for text in found.groups()[1:] if text is not None]
+        rank.pools.append(Pool(int(found["tokens"]), sum(sizes)))
         return True
     found = _GRAPH.match(text)
     if found is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 _GIB = r"(\d{1,6}(?:\.\d{1,6})?) ?Gi?B"
-_START = re.compile(r"Initializing (?:a|an) (?:V1 )?LLM engine \(v?([\w.+-]{1,64})\)")
+_START = re.compile(r"Initializing (?:a|an) (?:V1 )?LLM engine \(v?[\w.+-]{1,64}\)")
 _WEIGHTS = (
     re.compile(r"Model loading took " + _GIB),
     re.compile(r"Loading model weights took " + _GIB),
@@ -26,8 +26,6 @@ _PARTS = (
     ("graph_bytes", re.compile(r"Graph capturing finished in \d+ secs, took " + _GIB)),
 )
 _TOKENS = re.compile(r"GPU KV cache size: (\d{1,3}(?:,\d{3}){0,4}|\d{1,12}) tokens")
-_BLOCKS = re.compile(r"(?:# )?GPU blocks: (\d{1,9}), # CPU blocks: \d+")
-_CONCURRENCY = re.compile(r"Maximum concurrency for (\d{1,3}(?:,\d{3}){0,4}|\d{1,12}) tokens per request: ")
 # Of the scheduler, until V1; the first and then every fiftieth.
 _PREEMPTED = re.compile(
     r"Sequence group \S{1,256} is preempted by .{1,400} total_num_cumulative_preemption=(\d{1,12})$"
@@ -52,28 +50,22 @@ class Rank:
 
     __slots__ = (
         "activation_bytes",
-        "blocks",
         "budget_bytes",
         "graph_bytes",
         "kv_bytes",
-        "max_tokens",
         "non_torch_bytes",
         "preemptions",
         "tag",
         "tokens",
         "utilization",
-        "version",
         "weights_bytes",
     )
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
-        self.version: str | None = None
         self.weights_bytes: int | None = None
         self.kv_bytes: int | None = None
         self.tokens: int | None = None
-        self.blocks: int | None = None
-        self.max_tokens: int | None = None
         self.activation_bytes: int | None = None
         self.graph_bytes: int | None = None
         self.non_torch_bytes: int | None = None
@@ -86,11 +78,8 @@ def read(lines: Iterable[Line]) -> dict[str, Rank]:
     """Tag (`pid:52`, or empty) -> the rank's last start."""
     ranks: dict[str, Rank] = {}
     for line in lines:
-        start = _START.match(line.text)
-        if start is not None:
-            ranks = {}
-            ranks[line.tag] = Rank(line.tag)
-            ranks[line.tag].version = start[1]
+        if _START.match(line.text):
+            ranks = {line.tag: Rank(line.tag)}
             continue
         rank = ranks.get(line.tag) or Rank(line.tag)
         if _take(rank, line.text):
@@ -113,8 +102,7 @@ def _take(rank: Rank, text: str) -> bool:
 
 
 def _take_counts(rank: Rank, text: str) -> bool:
-    counts = (("tokens", _TOKENS), ("blocks", _BLOCKS), ("max_tokens", _CONCURRENCY), ("preemptions", _PREEMPTED))
-    for name, pattern in counts:
+    for name, pattern in (("tokens", _TOKENS), ("preemptions", _PREEMPTED)):
         found = pattern.match(text)
         if found is not None:
             setattr(rank, name, int(found[1].replace(",", "")))

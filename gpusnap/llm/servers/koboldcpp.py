@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from gpusnap.llm.program import Program
 
 NAME = "koboldcpp"
-PATHS = ("/api/extra/true_max_context_length", "/api/extra/version", "/api/v1/model")
+PATHS = ("/api/extra/true_max_context_length", "/api/extra/version")
 DEFAULT_PORT = 5001
-DEFAULT_CONTEXT = 8192  # since 1.96; 4096 before
 _QUANTS = {0: "f16", 1: "q8_0", 2: "q4_0"}
 
 

@@ -73,7 +73,7 @@ def _is_llama_cpp(name: str, arguments: list[str]) -> bool:
     return name in _OLD_NAMES and any(word.endswith(".gguf") for word in arguments)
 
 
-def read_flags(workload: Workload, flags: Flags, *, slots: bool = True) -> Workload:
+def read_flags(workload: Workload, flags: Flags) -> Workload:
     """What llama-server's command line says; also ollama's runners and other programs that take its flags."""
     put = workload.put
     put("model", flags.text("-m", "--model", env="LLAMA_ARG_MODEL"))
@@ -89,8 +89,7 @@ def read_flags(workload: Workload, flags: Flags, *, slots: bool = True) -> Workl
     workload.runner_port = workload.port
     put("log_file", flags.text("--log-file", env="LLAMA_ARG_LOG_FILE"))
     _read_context(workload, flags)
-    if slots:
-        _read_slots(workload, flags)
+    _read_slots(workload, flags)
     read_placement(workload, flags)
     read_drafting(workload, flags)
     return workload
@@ -100,8 +99,6 @@ def _read_context(workload: Workload, flags: Flags) -> None:
     context = flags.number("-c", "--ctx-size", env="LLAMA_ARG_CTX_SIZE")
     if context is not None and context[0] > 0:
         workload.put("context", context)
-    else:
-        workload.full_context = True
     put = workload.put
     put("type_k", cache_type(flags.text("-ctk", "--cache-type-k", env="LLAMA_ARG_CACHE_TYPE_K")))
     put("type_v", cache_type(flags.text("-ctv", "--cache-type-v", env="LLAMA_ARG_CACHE_TYPE_V")))

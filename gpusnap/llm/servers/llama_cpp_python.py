@@ -63,8 +63,6 @@ def _read_context(workload: Workload, flags: Flags) -> None:
     context = _number(flags, "n_ctx") or (2048, _DEFAULT)
     if context[0] > 0:
         put("context", context)
-    else:
-        workload.full_context = True
     put("sequences", (1, _DEFAULT))
     put("unified", (False, _DEFAULT))
     for setting in ("type_k", "type_v"):

@@ -56,7 +56,6 @@ def _front(program: Program) -> Workload | None:
     put("hf_model", flags.text("--model-path", "--model"))
     put("model_name", flags.text("--served-model-name"))
     put("sequences", flags.number("--max-running-requests"))
-    put("api_limit", flags.number("--context-length"))
     put("type_k", flags.text("--kv-cache-dtype"))
     put("fraction", flags.fraction("--mem-fraction-static"))
     put("ranks", flags.number("--tp-size", "--tp", "--tensor-parallel-size"))

@@ -74,7 +74,6 @@ def _front(program: Program) -> Workload | None:
     put("hf_model", flags.text("--model"))
     put("model_name", flags.text("--served-model-name"))
     put("sequences", flags.number("--max-num-seqs"))
-    put("api_limit", flags.number("--max-model-len"))
     put("type_k", flags.text("--kv-cache-dtype"))
     put("fraction", flags.fraction("--gpu-memory-utilization"))
     put("fraction", (DEFAULT_FRACTION, "defaults:vllm"))

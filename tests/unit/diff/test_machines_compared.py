@@ -10,7 +10,7 @@ import pytest
 from gpusnap import schema
 from gpusnap.captured import CapturedHost
 from gpusnap.codec import dumps
-from gpusnap.codec_read import read_snapshot
+from gpusnap.codec_read import Reader
 from gpusnap.collect import collect
 from gpusnap.diff import diff
 from gpusnap.diff.gates import has_differences
@@ -23,7 +23,7 @@ from tests.unit.test_machines import MACHINES, options_of
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda folder: folder.name)
 def test_a_machine_does_not_differ_from_itself(machine: object) -> None:
     path = MACHINES[MACHINES.index(machine)]  # type: ignore[arg-type]
-    doc = read_snapshot(dumps(collect(CapturedHost(path), options_of(path))), path.name)
+    doc = Reader(path.name).read(dumps(collect(CapturedHost(path), options_of(path))))
     # A machine that was kept without its boot id: rows of an unknown boot pair with nothing.
     doc["boot_id"] = doc["boot_id"] or "5d1f9c8e-2f0a-4c6e-9f6b-0a7f3f1f2d10"
     result = diff(doc, doc)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gpusnap.codec import dumps
-from gpusnap.codec_read import read_snapshot
+from gpusnap.codec_read import Reader
 from gpusnap.diff import diff
 from gpusnap.text import clean
 from tests.builders import GIB, MIB, Row, adapter, process, snapshot
@@ -43,8 +43,7 @@ def test_report_011_malformed_bytes_in_a_command_line_survive_the_comparison() -
     words = [clean(word) for word in (b"python", b"/d\xc3\xff.py")]
     other = [clean(word) for word in (b"python", b"/d\xc3\xfe.py")]
     old, new = (
-        read_snapshot(dumps(snapshot([CARD], [process(1, GIB, cmdline=cmdline)])), "x")
-        for cmdline in (words, other)
+        Reader("x").read(dumps(snapshot([CARD], [process(1, GIB, cmdline=cmdline)]))) for cmdline in (words, other)
     )
     assert process_row(diff(old, old), 1)["changes"] == {}
     result = diff(old, new)

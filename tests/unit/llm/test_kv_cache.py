@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpusnap.llm import gguf_constants
 from gpusnap.llm.gguf_header import BytesSource, Header, read_header
 from gpusnap.llm.kv import families
-from gpusnap.llm.kv_cache import CacheSettings, CacheSize, cache_size, context_costs
+from gpusnap.llm.kv_cache import CacheSettings, CacheSize, cache_size
 from gpusnap.reading import reason_of
 from tests.unit.llm.gguf_files import model_bytes
 
@@ -50,8 +50,9 @@ def test_published_qwen3_06b_448_mib_and_112_kib_a_token() -> None:
 
 
 def test_published_qwen3_06b_32k_would_take_3_5_gib() -> None:
-    costs = context_costs(header("qwen3", QWEN3_06B), CacheSettings(4096), [8192, 32768])
-    assert [(tokens, cost.total.value) for tokens, cost in costs] == [(8192, 896 * MIB), (32768, 3584 * MIB)]
+    now, model = CacheSettings(4096), header("qwen3", QWEN3_06B)
+    assert cache_size(model, now.at(8192)).total.value == 896 * MIB
+    assert cache_size(model, now.at(32768)).total.value == 3584 * MIB
 
 
 def test_the_source_names_what_was_assumed() -> None:

@@ -21,18 +21,16 @@ def test_vllm_weights_and_cache_are_what_the_log_states(name: str) -> None:
     assert rank.weights_bytes / MIB == pytest.approx(float(stated["model_buffer_mib"]), rel=1e-6)
     if rank.kv_bytes is not None and name not in ("V032", "V033"):
         assert rank.kv_bytes / MIB == pytest.approx(float(stated["kv_mib"]), rel=1e-6)
-    if name in ("V032", "V033"):  # 16 tokens a block, 128 KiB a token; the log rounds to 0.01 GiB
-        assert rank.blocks is not None
-        assert rank.blocks * 16 * 131072 / MIB == float(stated["kv_mib"])
+    if name in ("V032", "V033"):  # blocks of 16 tokens, 128 KiB a token; the log rounds to 0.01 GiB
         assert rank.kv_bytes is not None
         assert rank.kv_bytes / MIB == pytest.approx(float(stated["kv_mib"]), abs=0.006 * 1024)
 
 
-def test_vllm_tokens_ranks_and_concurrency() -> None:
+def test_vllm_tokens_ranks_and_budget() -> None:
     (rank,) = vllm.read(lines("V112")).values()
     assert rank.tokens == 90_841
     (rank,) = vllm.read(lines("V032")).values()
-    assert (rank.max_tokens, rank.utilization) == (20_000, 0.9)
+    assert rank.utilization == 0.9
     assert rank.budget_bytes is not None
     assert rank.budget_bytes / GIB == pytest.approx(23.58 * 0.9)
     assert list(vllm.read(lines("V036"))) == ["pid:105"]
@@ -100,7 +98,7 @@ def test_sglangs_draft_pool_adds_to_the_models() -> None:
     ranks = sglang.read(lines("V039"))
     target, draft = ranks["rank:TP0"].pools
     assert target.nbytes / MIB == pytest.approx(7086.08)
-    assert (target.dtype, target.tokens) == ("float8_e4m3fn", 454_112)
+    assert target.tokens == 454_112
     assert draft.nbytes / MIB == pytest.approx(2.16 * 1024)
 
 

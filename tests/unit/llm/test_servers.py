@@ -243,7 +243,7 @@ def test_a_context_of_zero_is_the_models_and_not_known(tmp_path: Path) -> None:
         folder.mkdir()
         workload = workload_of(folder, 10, (10, 1, words))
         assert workload is not None
-        assert (workload.context, workload.full_context) == (None, True)
+        assert workload.context is None
 
 
 def test_ollamas_runner_of_either_kind(tmp_path: Path) -> None:
