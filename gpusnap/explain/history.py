@@ -41,7 +41,7 @@ class Event(NamedTuple):
     """Something that happened between two samples; `time` is the later one."""
 
     time: float
-    kind: str  # start | exit | lost | back
+    kind: str  # start | exit
     adapter: str
     pid: int | None
     name: str | None
@@ -60,7 +60,8 @@ class History:
         self.processes: dict[Key, ProcessTrack] = {}
         self.forgotten = 0
         self.events: list[Event] = []
-        self.events_left_out = 0
+        # Beyond `MOST_EVENTS`, by card.
+        self.events_left_out: dict[str, int] = {}
         self.departures = Departures()
         self.first: Snapshot | None = None
         self.last: Snapshot | None = None
@@ -154,7 +155,8 @@ class History:
             track = self.processes.get(key)
             if track is None:
                 track = self.processes[key] = ProcessTrack(row, tick.boot)
-                if known and self.timeline.count > 1:
+                track.seen_starting = known and self.timeline.count > 1
+                if track.seen_starting:
                     self._note(Event(tick.time, "start", where, row["pid"], row["name"], row["user"], None))
             self._extend_process(document, tick, card, row, track, joined=joined and key in before)
         books = Books(card["memory"]["used_bytes"], card["accounting"]["unattributed_bytes"])
@@ -228,7 +230,7 @@ class History:
         if len(self.events) < MOST_EVENTS:
             self.events.append(event)
         else:
-            self.events_left_out += 1
+            self.events_left_out[event.adapter] = self.events_left_out.get(event.adapter, 0) + 1
 
     def _let_go(self) -> None:
         """Forget the smaller half of the processes that are not there any more."""

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 class Judged:
     """One series with its verdict. `leads`: a finding is made of it (a card repeats no finding of its process)."""
 
-    __slots__ = ("adapter", "card_name", "leads", "notes", "pid", "series", "start_ticks", "verdict", "what")
+    __slots__ = (
+        "adapter",
+        "card_name",
+        "leads",
+        "notes",
+        "pid",
+        "seen_starting",
+        "series",
+        "start_ticks",
+        "verdict",
+        "what",
+    )
 
     def __init__(
         self,
@@ -40,8 +51,13 @@ class Judged:
         self.verdict = verdict
         self.pid = None if track is None else track.pid
         self.start_ticks = None if track is None else track.start_ticks
+        self.seen_starting = track is not None and track.seen_starting
         self.leads = True
         self.notes: list[str] = []
+
+    def began_before(self) -> bool:
+        """It was under way when the recording first saw it, and nobody saw the process start: it may be older."""
+        return self.verdict.from_first and not self.seen_starting
 
 
 def judge_all(history: History) -> list[Judged]:
@@ -199,13 +215,6 @@ def _whole(card: CardTrack) -> Series:
     longest = max(boots, key=lambda series: series.samples)
     whole.reservoir, whole.split = longest.reservoir, longest.split
     return whole
-
-
-def began_before(history: History, one: Judged) -> bool:
-    """It was under way when the recording first saw it, and nobody saw the process start: it may be older."""
-    return one.verdict.from_first and not any(
-        event.kind == "start" and (event.adapter, event.pid) == (one.adapter, one.pid) for event in history.events
-    )
 
 
 def row_of(one: Judged) -> SeriesRow:

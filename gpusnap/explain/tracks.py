@@ -86,6 +86,7 @@ class ProcessTrack:
         "last_row",
         "loads",
         "sample",
+        "seen_starting",
         "series",
     )
 
@@ -95,6 +96,8 @@ class ProcessTrack:
         self.series = Series()
         self.first_row = self.last_row = row
         self.sample = 0
+        # The recording has a sample of before it was there.
+        self.seen_starting = False
         # Which leaf is followed: `vram_bytes`, or `spill_bytes` where memory is unified.
         self.figure = "vram_bytes"
         self.busiest: float | None = None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusnap.explain.series import began_before
 from gpusnap.explain.story import frame
 from gpusnap.explain.words import minute
 from gpusnap.render.explain import shown
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gpusnap.explain.explanation import Explained
-    from gpusnap.explain.history import History
     from gpusnap.explain.series import Judged
     from gpusnap.model import Explanation, Finding, SeriesRow
 
@@ -102,16 +100,14 @@ def _series(explained: Explained) -> str:
     if not rows:
         return ""
     unit = pick_unit(size for row in rows for size in _sizes(row))
-    body = "".join(
-        _series_row(row, one, unit, explained.history) for row, one in zip(rows, explained.judged, strict=True)
-    )
+    body = "".join(_series_row(row, one, unit) for row, one in zip(rows, explained.judged, strict=True))
     cells = "".join(f"<th{_number_class(name)}>{name}</th>" for name in _SERIES_HEAD)
     return f'<h2>Series</h2>\n<table id="series"><tr>{cells}</tr>\n{body}</table>\n'
 
 
-def _series_row(row: SeriesRow, one: Judged, unit: str, history: History | None) -> str:
+def _series_row(row: SeriesRow, one: Judged, unit: str) -> str:
     slope = row["slope_bytes_per_hour"]
-    early = " or before" if history is not None and began_before(history, one) else ""
+    early = " or before" if one.began_before() else ""
     cells = [
         one.card_name,
         "all" if row["pid"] is None else one.what,

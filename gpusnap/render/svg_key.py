@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.frames import MEMORY
+from gpusnap.render.svg_marks import unmarked
 from gpusnap.render.svg_scale import number, text
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ def key(
         entries.append(('<line class="reboot" {upright}/>', "reboot"))
     if history.timeline.steps:
         entries.append(('<line class="clock" {upright}/>', "clock set"))
+    left_out = sum(unmarked(history, where) for where in cards)
+    if left_out:
+        entries.append(("", f"{left_out:,} more starts and exits are not marked"))
     return _row(entries, top, left)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.frames import MEMORY
-from gpusnap.explain.series import began_before
 from gpusnap.explain.words import clock, minute
 from gpusnap.render.svg_scale import number, text
 from gpusnap.render.units import format_bytes, format_duration, format_of_total
@@ -44,7 +43,7 @@ def marks(
     shapes += [_event(event, span, base) for event in _largest(history, where)]
     for one in explained.judged:
         if one.adapter == where and one.leads and one.verdict.since is not None:
-            early = " or before" if began_before(history, one) else ""
+            early = " or before" if one.began_before() else ""
             said = f"{one.verdict.word}: {one.what}, since {minute(one.verdict.since)}{early}"
             x, y = span.x(one.verdict.since), plot + 8
             path = f"M{number(x)} {number(y - 6)}l6 6l-6 6l-6 -6z"
@@ -118,6 +117,12 @@ def _largest(history: History, where: str) -> list[Event]:
             peaks[track.pid] = max(track.peak, peaks.get(track.pid, -1))
     events.sort(key=lambda event: -peaks.get(event.pid or 0, -1))
     return events[:MOST_EVENTS]
+
+
+def unmarked(history: History, where: str) -> int:
+    """Starts and exits on a card that its picture has no mark for."""
+    kept = sum(event.adapter == where for event in history.events)
+    return max(0, kept - MOST_EVENTS) + history.events_left_out.get(where, 0)
 
 
 def _event(event: Event, span: Span, base: float) -> str:

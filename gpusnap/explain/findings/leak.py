@@ -9,7 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpusnap.explain.findings.make import found
-from gpusnap.explain.series import Judged, began_before, subject_of
+from gpusnap.explain.series import Judged, subject_of
 from gpusnap.explain.verdict import LEAK, STEP_LEAK
 from gpusnap.explain.words import clock, minute
 from gpusnap.render.units import format_bytes, format_duration, format_pair_in_one_unit
@@ -59,7 +59,7 @@ def _found(history: History, one: Judged) -> Found:
     seconds = one.series.last_time - (verdict.since if verdict.since is not None else one.series.first_time)
     since = ""
     if verdict.since is not None:
-        early = "at or before " if began_before(history, one) else ""
+        early = "at or before " if one.began_before() else ""
         since = f", begun {early}{clock(verdict.since, one.series.last_time)}"
     if verdict.word == STEP_LEAK and verdict.cycles:
         loss = f"loses about {format_bytes(typical)} with each of {verdict.cycles} load cycles"
@@ -102,7 +102,7 @@ def _began(history: History, one: Judged) -> list[str]:
         if abs(event.time - since) <= near and event.adapter == one.adapter and event.pid != one.pid
     ]
     around = "; then " + ", ".join(events[:3]) if events else ""
-    early = "or before " if began_before(history, one) else ""
+    early = "or before " if one.began_before() else ""
     return [f"begun at {early}the sample of {minute(since)}{around}"]
 
 

@@ -118,6 +118,19 @@ def test_a_leak_of_a_process_that_was_seen_to_start_did_not_begin_before_it() ->
     assert "or before" not in explanation["answer"]
 
 
+def test_a_start_is_remembered_however_many_processes_came_and_went_before() -> None:
+    documents = []
+    for step in range(760):
+        document = climbing(step, first=680)
+        passing = [process(10_000 + 4 * step + n, MIB, start_ticks=step + 1) for n in range(4)]
+        rows = snapshot([adapter()], passing)["processes"]
+        assert rows is not None
+        document["processes"] = [*(document["processes"] or []), *rows]
+        documents.append(document)
+    evidence = only(explain(documents), "leak")["evidence"]
+    assert any(line.startswith("begun at the sample of 2026-11-30 23:20Z") for line in evidence), evidence
+
+
 def test_advice_names_the_file_as_it_was_given() -> None:
     history = History(source="night of the 30th.jsonl").feed([climbing(step) for step in range(60)])
     advice = only(explain_history(history).document, "leak")["advice"]

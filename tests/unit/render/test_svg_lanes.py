@@ -8,7 +8,7 @@ from typing import Any
 from gpusnap.explain.explanation import explain_history
 from gpusnap.explain.history import History
 from gpusnap.render.svg import svg_picture
-from tests.builders import GIB, START, adapter, snapshot
+from tests.builders import GIB, START, adapter, process, snapshot
 
 BAND = re.compile(
     r'<rect class="(gap|unknown)" fill="url\(#(?:gap|unknown)\)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" '
@@ -72,3 +72,15 @@ def test_a_short_hole_survives_the_thinning_of_a_long_recording() -> None:
     ((kind, said),) = bands(svg_picture(explain_history(history)), "power")
     assert kind == "unknown"
     assert said.endswith(": the device was busy")
+
+
+def test_the_key_counts_the_starts_and_exits_that_have_no_mark() -> None:
+    """150 processes that each live for one sample: 149 starts and 149 exits are seen, 120 are drawn."""
+    history = History(pictures=True)
+    for step in range(150):
+        rows = [process(1000 + step, GIB, start_ticks=step + 1)]
+        history.add(snapshot([adapter(used=2 * GIB)], rows, at=START + 60 * step, uptime=86_400 + 60 * step))
+    svg = svg_picture(explain_history(history))
+    assert len(re.findall(r'<path class="(?:start|exit)" d="[^"]*"><title>', svg)) == 120
+    assert ">178 more starts and exits are not marked</text>" in svg
+    assert "not marked" not in picture()
