@@ -59,7 +59,8 @@ def _cache(llm: LlmFacts, entry: Mapping[str, str], aside: Aside) -> str:
     kind, _, source = entry.get("llm.kv_cache_bytes", "").partition(":")
     size = _size(llm, aside)
     if kind == "estimated":
-        return f"an estimate: {source}"
+        doubt = source.partition(" ")[2].partition(" -ngl ")[0] if source.startswith("gguf") and size else ""
+        return f"an estimate: {size}; {doubt}" if doubt else f"an estimate: {source}"
     if kind == "reported":
         return f"{_witness(source)}{', ' + size if size else ''}"
     return size or source
@@ -81,7 +82,10 @@ def _size(llm: LlmFacts, aside: Aside) -> str:
         return said
     if sequences == 1:
         return f"{said}, 1 sequence"
-    return f"{said}, {sequences} sequences of {tokens // sequences:,}" if tokens >= sequences > 0 else said
+    if aside.one_pool is None or not tokens >= sequences > 0:
+        return f"{said}, {sequences} sequences"
+    each = "in one pool" if aside.one_pool else f"of {tokens // sequences:,}"
+    return f"{said}, {sequences} sequences {each}"
 
 
 def _rest(llm: LlmFacts) -> str:

@@ -30,6 +30,7 @@ class Aside(NamedTuple):
     says: tuple[str, ...] = ()
     formula: str | None = None
     cache_at: Callable[[int], int | None] | None = None
+    one_pool: bool | None = None  # whether all sequences share the cells, or each has its part; None: not known
 
 
 NOTHING = Aside()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusnap.llm import pool_parts
 from gpusnap.llm.aside import Aside, Extra
-from gpusnap.llm.caches import caches_of
+from gpusnap.llm.caches import cache_settings, caches_of
 from gpusnap.llm.kv.facts import Facts, Unsettled
 from gpusnap.llm.weights import weights
 from gpusnap.reading import Reading, computed, estimated, null, reported
@@ -34,7 +34,13 @@ def aside_of(evidence: Evidence, rows: Sequence[GpuRow], now: float) -> Aside:
         tuple(clean(text) for text in words),
         _formula(evidence, header) if header is not None else None,
         _cache_at(evidence, header) if header is not None else None,
+        _in_one_pool(evidence),
     )
+
+
+def _in_one_pool(evidence: Evidence) -> bool | None:
+    settings = cache_settings(evidence.workload)
+    return None if isinstance(settings, Reading) else settings[0].unified
 
 
 def _cache_at(evidence: Evidence, header: Header) -> Callable[[int], int | None] | None:

@@ -69,6 +69,21 @@ def test_a_whole_answer(tmp_path: Path) -> None:
     assert "/props: 1 slot of 32,768 tokens, build b9400-abc · agrees with the flags" in text
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["-np", "4", "-kvu"], "32,768 tokens, 4 sequences in one pool"),
+        (["-np", "4"], "32,768 tokens, 4 sequences of 8,192"),
+        (["-np", "-1"], "32,768 tokens, 4 sequences in one pool"),  # automatic
+    ],
+)
+def test_slots_share_one_pool_or_have_their_parts(tmp_path: Path, flags: list[str], said: str) -> None:
+    found = explained(qwen3_14b_server(tmp_path, *flags), 4711)
+    assert says(found, "llm.kv_cache_bytes").endswith(said)
+    kept = explain_snapshot(found.snapshot, Chosen("process", pid=4711))  # a document does not say which
+    assert says(kept, "llm.kv_cache_bytes").endswith("32,768 tokens, 4 sequences")
+
+
 def test_the_published_example_and_what_32k_would_take(tmp_path: Path) -> None:
     """Weights 604 MiB, KV 448 MiB at 112 KiB a token, compute 30 MiB from the log, 259 MiB; 32k: 3.50 GiB."""
     found = explained(qwen_machine(tmp_path, log=QWEN_LOG), 4711, contexts=[8192, 32768])
