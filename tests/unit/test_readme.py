@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from gpusnap.llm.servers import all_servers
 from tests.snapping import run_gpusnap
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,14 @@ def test_every_option_is_in_the_readme(command: str) -> None:
     assert options
     missing = {option for option in options if not re.search(re.escape(option) + r"\b", README)}
     assert not missing
+
+
+def test_every_path_that_a_server_is_asked_for_is_in_the_readme() -> None:
+    """The last column of the table of servers: "for the paths above and no others"."""
+    (table,) = re.findall(r"^\| server \| recognised by .*\n\|[-|]+\n((?:\|.*\n)+)", README, re.MULTILINE)
+    named = [set(re.findall(r"`(/[^`]+)`", row.split("|")[-2])) for row in table.splitlines()]
+    asked = [set(server.PATHS) for server in all_servers()]
+    assert sorted(map(sorted, named)) == sorted(map(sorted, asked))
 
 
 def test_the_lines_of_python_give_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusnap.llm.program import Program
 
 NAME = "ollama"
-PATHS = ("/api/ps", "/api/version")
+PATHS = ("/api/ps",)
 DEFAULT_PORT = 11434
 _SETTINGS = ("OLLAMA_",)
 

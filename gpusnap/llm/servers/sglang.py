@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpusnap.llm.program import Program
 
 NAME = "sglang"
-PATHS = ("/server_info", "/get_server_info", "/model_info", "/get_model_info")
+PATHS = ("/server_info", "/get_server_info")
 DEFAULT_PORT = 30000
 GIB = 1 << 30
 
