@@ -52,13 +52,13 @@ class XePmu:
         for engine in _engines(host.drm_query(node, "xe", _QUERY_ENGINES)):
             if engine[0] not in _CLASSES:
                 continue
-            configs = [_config(event, engine, fields) for event in events]
-            if None in configs:
+            configs = [config for event in events if (config := _config(event, engine, fields)) is not None]
+            if len(configs) < len(events):
                 self.close()
                 return
             self._engines.append(_CLASSES[engine[0]])
             for config in configs:
-                self._counters.append(host.perf_counter(int(kind), config or 0, cpu_of(host, folder)))
+                self._counters.append(host.perf_counter(int(kind), config, cpu_of(host, folder)))
 
     def close(self) -> None:
         for counter in self._counters:

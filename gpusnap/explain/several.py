@@ -27,9 +27,9 @@ def several(snapshot: Snapshot, cards: list[Adapter]) -> str:
     said = f"{count_of(len(counted), 'adapter')}: {format_of_total(used, total)} used"
     if len(known) < len(counted):
         said += f" ({len(counted) - len(known)} not measured)"
-    fullest = [card for card in counted if _share(card) is not None]
-    if fullest:
-        card = max(fullest, key=lambda card: _share(card) or 0.0)
+    shares = {card["id"]: share for card in counted if (share := _share(card)) is not None}
+    if shares:
+        card = max((card for card in counted if card["id"] in shares), key=lambda card: shares[card["id"]])
         said += f"; fullest is {card_name(card)}, {sentence(snapshot, card)}"
     return said + "."
 

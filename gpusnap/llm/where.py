@@ -110,7 +110,7 @@ def _placed(cards: Cards, count: int, layers: int, wanted: int | None, output_co
     if not cards.used:
         return Placement([[] for _ in range(count)], None)
     every = wanted is None or wanted < 0
-    placement = place(layers, -1 if every else wanted or 0, cards.shares, output_counts or every)
+    placement = place(layers, -1 if wanted is None else wanted, cards.shares, output_counts or every)
     if placement is None:
         raise Unsettled("ambiguous", "-ts says nothing")
     return placement.over(cards.used, count)

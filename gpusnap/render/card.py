@@ -8,8 +8,7 @@ from gpusnap.explain.rows import model_name
 from gpusnap.fields import CATEGORIES
 from gpusnap.render.columns import display_width
 from gpusnap.render.reasons import in_words
-from gpusnap.render.rounding import apportion as to_steps
-from gpusnap.render.rounding import show_steps, steps
+from gpusnap.render.rounding import show_steps, steps, to_steps
 from gpusnap.render.units import apportion, format_number, format_of_total, pick_unit, trace
 
 if TYPE_CHECKING:

@@ -23,12 +23,17 @@ def table_of(card: CardDiff, min_bytes: int) -> list[list[str]]:
     lines = [*shown, *sums, *card.account_lines()]
     unit = unit_of(lines)
     old, new = round_two_columns(
-        [line.before or 0 for line in lines],
-        [line.after or 0 for line in lines],
-        (card.used[0] or 0, card.used[1] or 0),
+        [_or_nothing(line.before) for line in lines],
+        [_or_nothing(line.after) for line in lines],
+        (_or_nothing(card.used[0]), _or_nothing(card.used[1])),
         unit,
     )
     return [_cells(card, line, unit, pair) for line, pair in zip(lines, zip(old, new, strict=True), strict=True)]
+
+
+def _or_nothing(count: int | None) -> int:
+    """For the rounding alone: the cell of a figure that is not known shows a word, whatever was rounded."""
+    return 0 if count is None else count
 
 
 def unit_of(lines: list[Line]) -> str:

@@ -137,7 +137,7 @@ def _who(card: CardDiff, unit: str | None) -> str:
         words += [f"{name} {verb} {figure}" for name, figure in named[:1]]
         if named[1:]:
             words[-1] += "".join(f", {name} {figure}" for name, figure in named[1:])
-    if rest and not left_behind and format_number(abs(rest), unit)[0] != "<":
+    if rest is not None and rest != 0 and not left_behind and format_number(abs(rest), unit)[0] != "<":
         words.append(f"unattributed {'+' if rest > 0 else '-'}{format_number(abs(rest), unit)}")
     unknown = len({row["pid"] for row in card.rows if row["status"] == "unknown"})
     if unknown:

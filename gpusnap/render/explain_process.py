@@ -187,7 +187,7 @@ def _parts(document: Snapshot, row: Process, llm: LlmFacts, aside: Aside) -> lis
     unit = pick_unit([nbytes for _, nbytes in known] or [0])
     total = row["vram_bytes"] if row["vram_bytes"] is not None else row["spill_bytes"]
     sizes = [nbytes for _, nbytes in known]
-    shown = dict(zip([leaf for leaf, _ in known], apportion(sizes, total or 0, unit), strict=True))
+    shown = dict(zip([leaf for leaf, _ in known], apportion(sizes, total, unit), strict=True))
     width = max((display_width(text) for text in shown.values()), default=1)
     parts = []
     for leaf, label in _PARTS:
@@ -198,7 +198,7 @@ def _parts(document: Snapshot, row: Process, llm: LlmFacts, aside: Aside) -> lis
                 continue  # it is in the rest, and the rest says so
             parts.append(_Part(f"{label:<9} {'-':>{width}} {'':<{len(unit)}}", "", "", in_words(source)))
             continue
-        bar = "█" * max(1, round(_BAR * nbytes / total)) if total and nbytes else ""
+        bar = "█" * max(1, round(_BAR * nbytes / total)) if total is not None and total > 0 and nbytes > 0 else ""
         kind = "remainder" if leaf == "overhead_bytes" else source.partition(":")[0]
         head = f"{label:<9} {shown[leaf]:>{width}} {unit}"
         parts.append(_Part(head, bar, kind, words.get(f"llm.{leaf}", "")))

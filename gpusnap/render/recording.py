@@ -70,10 +70,11 @@ def _card(card: SummaryAdapter, difference: Diff | None) -> str:
 
 def _largest(card: SummaryAdapter, peak: int) -> str:
     """` (train.py 21.2)`, in the unit of the peak."""
-    if not card["processes"] or card["processes"][0]["peak_bytes"] is None:
-        return ""
-    first = card["processes"][0]
-    return f" ({_name(first['name'], first['pid'])} {format_number(first['peak_bytes'] or 0, pick_unit((peak,)))})"
+    for first in card["processes"][:1]:
+        if first["peak_bytes"] is not None:
+            held = format_number(first["peak_bytes"], pick_unit((peak,)))
+            return f" ({_name(first['name'], first['pid'])} {held})"
+    return ""
 
 
 def _left(card: SummaryAdapter, difference: Diff | None) -> str:

@@ -18,7 +18,7 @@ def steps(count: int, unit: str) -> int:
     return round(count / STEP[unit])
 
 
-def apportion(counts: Sequence[int], target: int, unit: str) -> list[int]:
+def to_steps(counts: Sequence[int], target: int, unit: str) -> list[int]:
     """Steps of each part that sum to `target` steps: those that rounding moved most are moved back.
 
     A zero stays zero. Each part ends within one step of its figure wherever the target is the rounded sum.
@@ -44,11 +44,11 @@ def round_two_columns(
     plain = [steps(count, unit) for count in before], [steps(count, unit) for count in after]
     if (sum(before), sum(after)) != totals:
         return plain
-    old = apportion(before, steps(totals[0], unit), unit)
+    old = to_steps(before, steps(totals[0], unit), unit)
     moved = [place for place, count in enumerate(before) if count != after[place]]
     new = list(old)
     rest = steps(totals[1], unit) - sum(old) + sum(old[place] for place in moved)
-    for place, part in zip(moved, apportion([after[place] for place in moved], rest, unit), strict=True):
+    for place, part in zip(moved, to_steps([after[place] for place in moved], rest, unit), strict=True):
         new[place] = part
     exact = [(then - now) / STEP[unit] for then, now in zip(after, before, strict=True)]
     shown = [then - now for then, now in zip(new, old, strict=True)]

@@ -75,14 +75,14 @@ def format_number(count: int, unit: str) -> str:
     return sign + shown
 
 
-def apportion(counts: Sequence[int], total: int, unit: str) -> list[str]:
+def apportion(counts: Sequence[int], total: int | None, unit: str) -> list[str]:
     """Each count as a number in the unit, rounded so that the figures add up to the rounded total.
 
     The largest remainders are rounded up (Hamilton's method). Counts that don't sum up to the total are each
     rounded on their own.
     """
     step = {"GiB": GIB / 10, "MiB": MIB}.get(unit)
-    if step is None or sum(counts) != total:
+    if step is None or total is None or sum(counts) != total:
         return [format_number(count, unit) for count in counts]
     steps = [int(count / step) for count in counts]
     missing = round(total / step) - sum(steps)

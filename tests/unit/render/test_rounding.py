@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusnap.render.rounding import STEP, apportion, round_two_columns, show_steps, steps
+from gpusnap.render.rounding import STEP, round_two_columns, show_steps, steps, to_steps
 
 GIB = 1 << 30
 counts = st.lists(st.integers(0, 1 << 40), max_size=12)
@@ -14,7 +14,7 @@ units = st.sampled_from(["GiB", "MiB"])
 
 def test_thirds_of_a_gibibyte_add_up_to_it() -> None:
     third = GIB // 3
-    assert apportion([third, third, GIB - 2 * third], 10, "GiB") == [3, 3, 4]
+    assert to_steps([third, third, GIB - 2 * third], 10, "GiB") == [3, 3, 4]
 
 
 def test_what_did_not_change_reads_the_same_in_both_columns() -> None:
@@ -36,7 +36,7 @@ def test_shown_as_people_read_it() -> None:
 
 @given(counts, units)
 def test_sums_hold_and_every_part_is_within_a_step(parts: list[int], unit: str) -> None:
-    shown = apportion(parts, steps(sum(parts), unit), unit)
+    shown = to_steps(parts, steps(sum(parts), unit), unit)
     assert sum(shown) == steps(sum(parts), unit)
     for part, count in zip(shown, parts, strict=True):
         assert abs(part - count / STEP[unit]) <= 1
