@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.sleeping import sleeping
 from tests.snapping import run_gpusnap
 from tests.standin import Card, Proc, Scenario
 
@@ -38,10 +39,10 @@ def test_the_card_in_a_sentence_and_parts_that_add_up() -> None:
 
 
 def test_report_068_largest_first_and_unknown_last(tmp_path: Path) -> None:
-    small, large = os.getpid(), os.getppid()
-    card = Card(processes=[Proc(1, None), Proc(small, GIB), Proc(large, 3 * GIB)])
-    text = ps(machine=Scenario(cards=[card]), folder=tmp_path)
-    assert [row[0] for row in rows_of(text)] == [str(large), str(small), "1"]
+    with sleeping(3) as (unknown, small, large):
+        card = Card(processes=[Proc(unknown, None), Proc(small, GIB), Proc(large, 3 * GIB)])
+        text = ps(machine=Scenario(cards=[card]), folder=tmp_path)
+    assert [row[0] for row in rows_of(text)] == [str(large), str(small), str(unknown)]
 
 
 def test_what_was_not_measured_is_a_dash_and_counted() -> None:

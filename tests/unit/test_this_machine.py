@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -52,11 +53,13 @@ def test_two_snapshots_are_of_one_boot(document: dict[str, Any]) -> None:
 def test_this_program_is_described_by_the_platforms_table() -> None:
     from gpusnap.collect.processes import open_table
 
-    host = LiveHost()
-    facts = open_table(host, CollectOptions()).facts(os.getpid(), "here", lambda _: True)
+    table = open_table(LiveHost(), CollectOptions())
+    facts = table.facts(os.getpid(), "here", lambda _: True)
     assert facts["self"].value is True
     assert "python" in str(facts["exe"].value).lower()
-    assert facts["ppid"].value == os.getppid()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert table.facts(child.pid, "here", lambda _: True)["ppid"].value == os.getpid()
+        child.communicate(b"\n")
     assert isinstance(facts["rss_bytes"].value, int)
     assert facts["rss_bytes"].value > 1 << 20
     assert isinstance(facts["start_ticks"].value, int)

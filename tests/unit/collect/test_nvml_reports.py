@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.sleeping import sleeping
 from tests.snapping import run_gpusnap, snap, source
 from tests.standin import BEFORE_R510, FOREVER, UNAVAILABLE, Card, Partition, Proc, Sample, Scenario
 
@@ -131,14 +132,12 @@ def test_report_023_a_lost_card_costs_only_its_own_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["_v3", "_v2"])
 def test_report_037_mps_clients_are_marked(tmp_path: Path, version: str) -> None:
-    pid = os.getpid()
-    card = Card(processes=[Proc(pid, 700 * MIB), Proc(pid, 700 * MIB, kind="mps"), Proc(os.getppid(), 27 * MIB)])
     missing = BEFORE_R510 if version == "_v2" else ()
-    document = snap(Scenario(cards=[card]), tmp_path, missing=missing)
-    types = {row["pid"]: row["type"] for row in document["processes"]}
-    assert types[pid] == "mps"
-    assert types[os.getppid()] == "compute"
-    assert len(document["processes"]) == 2
+    with sleeping(2) as (client, other):
+        both = [Proc(client, 700 * MIB), Proc(client, 700 * MIB, kind="mps")]
+        machine = Scenario(cards=[Card(processes=[*both, Proc(other, 27 * MIB)])])
+        document = snap(machine, tmp_path, missing=missing)
+    assert [(row["pid"], row["type"]) for row in document["processes"]] == [(client, "mps"), (other, "compute")]
 
 
 def test_report_041_failing_lists_give_null_not_a_crash(tmp_path: Path) -> None:
@@ -189,9 +188,9 @@ def test_report_061_load_of_a_partition_is_unknown_not_idle(tmp_path: Path) -> N
 
 
 def test_report_079_device_load_is_never_copied_onto_processes(tmp_path: Path) -> None:
-    pids = [os.getpid(), os.getppid(), 1]
-    card = Card(processes=[Proc(pid, GIB) for pid in pids], figures={"utilization.gpu": 99})
-    document = snap(Scenario(cards=[card]), tmp_path)
+    with sleeping(3) as pids:
+        card = Card(processes=[Proc(pid, GIB) for pid in pids], figures={"utilization.gpu": 99})
+        document = snap(Scenario(cards=[card]), tmp_path)
     assert document["adapters"][0]["load"]["gpu_percent"] == 99
     assert {row["pid"] for row in document["processes"]} == set(pids)
     assert {row["gpu_percent"] for row in document["processes"]} == {None}
@@ -277,17 +276,17 @@ def test_a_sample_outside_its_range_is_null_with_a_warning(tmp_path: Path) -> No
 
 
 def test_fresh_samples_count_and_stale_ones_do_not(tmp_path: Path) -> None:
-    fresh, stale = os.getpid(), os.getppid()
-    card = Card(processes=[Proc(fresh, GIB), Proc(stale, GIB)])
-    card.samples = [Sample(fresh, sm=10, age=0.6), Sample(fresh, sm=42, age=0.1), Sample(stale, sm=99, age=30)]
-    document = snap(Scenario(cards=[card]), tmp_path)
+    with sleeping(2) as (fresh, stale):
+        card = Card(processes=[Proc(fresh, GIB), Proc(stale, GIB)])
+        card.samples = [Sample(fresh, sm=10, age=0.6), Sample(fresh, sm=42, age=0.1), Sample(stale, sm=99, age=30)]
+        document = snap(Scenario(cards=[card]), tmp_path)
     shares = {row["pid"]: row["gpu_percent"] for row in document["processes"]}
     assert shares == {fresh: 42, stale: None}
 
 
 def test_report_112_pids_stay_listed_without_figures(tmp_path: Path) -> None:
-    pids = [os.getpid(), os.getppid()]
-    document = snap(Scenario(cards=[Card(processes=[Proc(pid, None) for pid in pids])]), tmp_path)
+    with sleeping(2) as pids:
+        document = snap(Scenario(cards=[Card(processes=[Proc(pid, None) for pid in pids])]), tmp_path)
     assert sorted(row["pid"] for row in document["processes"]) == sorted(pids)
     assert all(row["vram_bytes"] is None for row in document["processes"])
 

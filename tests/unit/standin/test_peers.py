@@ -7,10 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.sleeping import sleeping
 from tests.standin import Card, Proc, Sample, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GIB = 1 << 30
 BIN = Path(sys.executable).parent
@@ -27,18 +32,24 @@ def run_peer(environment: dict[str, str], *argv: str) -> str:
 
 
 @pytest.fixture
-def peers_machine(tmp_path: Path) -> dict[str, str]:
-    own = os.getpid()
+def pids() -> Iterator[list[int]]:
+    with sleeping(2) as started:
+        yield started
+
+
+@pytest.fixture
+def peers_machine(pids: list[int], tmp_path: Path) -> dict[str, str]:
+    known, unknown = pids
     card = Card(
         used=12 * GIB,
-        processes=[Proc(own, 8 * GIB), Proc(os.getppid(), None)],
+        processes=[Proc(known, 8 * GIB), Proc(unknown, None)],
         figures={"utilization.gpu": 42, "temperature.0": 45, "power.usage": 300_000, "fan.0": 30},
     )
-    card.samples = [Sample(own, sm=37, memory=12)]
+    card.samples = [Sample(known, sm=37, memory=12)]
     return Scenario([card, Card()]).environment(tmp_path)
 
 
-def test_gpustat_runs_on_it(peers_machine: dict[str, str]) -> None:
+def test_gpustat_runs_on_it(pids: list[int], peers_machine: dict[str, str]) -> None:
     found = json.loads(run_peer(peers_machine, "gpustat", "--json"))
     assert found["driver_version"] == "575.57.08"
     first, second = found["gpus"]
@@ -46,17 +57,17 @@ def test_gpustat_runs_on_it(peers_machine: dict[str, str]) -> None:
     assert [first[key] for key in shown] == [42, 45, 300, 700, 30]
     assert (first["memory.used"], first["memory.total"]) == (12 << 10, 81559)
     assert [(row["pid"], row["gpu_memory_usage"]) for row in first["processes"]] == [
-        (os.getpid(), 8 << 10),
-        (os.getppid(), None),
+        (pids[0], 8 << 10),
+        (pids[1], None),
     ]
     assert second["processes"] == []
 
 
-def test_nvitop_runs_on_it(peers_machine: dict[str, str]) -> None:
+def test_nvitop_runs_on_it(pids: list[int], peers_machine: dict[str, str]) -> None:
     text = run_peer(peers_machine, "nvitop", "-1")
     assert "Driver Version: 575.57.08" in text
     for shown in ("12288MiB / 79.65GiB", "300W / 700W", "45C", "42%"):
         assert shown in text
-    row = next(line for line in text.splitlines() if f" {os.getpid()} C" in line)
+    row = next(line for line in text.splitlines() if f" {pids[0]} C" in line)
     assert "8192MiB" in row
     assert row.split()[6:8] == ["37", "12"]
