@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 from tests.contract import check_contract
+from tests.surroundings import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,12 +25,13 @@ def run_gpusnap(
     env: dict[str, str] | None = None,
     stdin: bytes = b"",
     timeout: float = 60,
+    this_machine: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     """`folder` holds the stand-in's scenario file, `missing` the symbols that its library lacks.
 
-    Without `machine` there is no NVML.
+    Without `machine` there is no card, or with `this_machine` what is really here.
     """
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("GPUSNAP_", "NO_COLOR", "COLUMNS"))}
+    environ = surroundings(this_machine=this_machine)
     if machine is not None:
         assert folder is not None
         environ |= machine.environment(folder, missing=missing)

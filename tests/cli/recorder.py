@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.surroundings import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,7 @@ GPUSNAP = (sys.executable, "-m", "gpusnap")
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), **(more or {})}
+    return surroundings(more)
 
 
 def record(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from gpusnap import schema
 from gpusnap.codec import dumps
 from tests.builders import GIB, START, adapter, process, snapshot
 from tests.snapping import run_gpusnap
+from tests.surroundings import surroundings
 
 if TYPE_CHECKING:
     from gpusnap.model import Snapshot
@@ -221,7 +221,7 @@ def test_a_reader_that_leaves_ends_it_silently_with_141(files: Path) -> None:
             "-c",
             f"{sys.executable} -m gpusnap diff a.json many.json --json | head -c 10; echo ${{PIPESTATUS[0]}}",
         ],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=surroundings(),
         capture_output=True,
         check=False,
     )
@@ -232,7 +232,7 @@ def test_a_reader_that_leaves_ends_it_silently_with_141(files: Path) -> None:
 def test_diff_loads_neither_the_driver_binding_nor_psutil(files: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "gpusnap", "diff", "a.json", "b.json", "--json"],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=surroundings(),
         capture_output=True,
         text=True,
         check=True,

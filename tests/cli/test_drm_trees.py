@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from gpusnap.captured import CapturedHost
+from tests.surroundings import surroundings
 
 ROOT = Path(__file__).parents[2]
 MACHINES = ROOT / "tests" / "machines"
@@ -35,9 +35,7 @@ def lay_out(machine: Path, folder: Path) -> None:
 def snap(folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "gpusnap", "snap", "--no-models"]
     command += ["--procfs", str(folder / "proc"), "--sysfs", str(folder / "sys")]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, env=surroundings())
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 

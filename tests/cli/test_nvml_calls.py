@@ -12,13 +12,13 @@ from typing import Any
 
 from tests.contract import check_contract
 from tests.standin import FOREVER, Card, Proc, Scenario
-from tests.standin.ask import ROOT
+from tests.surroundings import surroundings
 
 
 def gpusnap(environment: dict[str, str], *argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gpusnap", *argv],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        env=surroundings(environment),
         capture_output=True,
         text=True,
         check=False,

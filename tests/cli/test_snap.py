@@ -16,6 +16,7 @@ import pytest
 from tests.contract import check_contract
 from tests.snapping import run_gpusnap, snap
 from tests.standin import Card, Proc, Scenario
+from tests.surroundings import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -258,32 +259,30 @@ def test_plain_snap_loads_nothing_for_cards_and_programs_that_are_not_there(tmp_
 
 
 def test_without_nvidias_library_its_binding_is_not_imported(tmp_path: Path) -> None:
-    loaded = modules_of_plain_snap(tmp_path, has_card=False)
-    assert "gpusnap.live_nvml" in loaded
+    nowhere = "from gpusnap import live_nvml; live_nvml._SONAME = 'libnvidia-ml.so.nowhere'; "
+    loaded = modules_of_plain_snap(tmp_path, before=nowhere)
+    assert "gpusnap.collect.backends.nvml" in loaded
     assert "pynvml" not in loaded
 
 
-def modules_of_plain_snap(folder: Path, *, has_card: bool = True) -> set[str]:
-    """What `gpusnap snap` imports on a machine with one NVIDIA card that a Python process holds, or without.
+def modules_of_plain_snap(folder: Path, *, before: str = "") -> set[str]:
+    """What `gpusnap snap` imports on a machine with one NVIDIA card that a Python process holds.
 
     The process is started for it under a plain name: pytest's own command line holds the path of the checkout.
     """
     python = subprocess.Popen(["python3", "-c", "input()"], executable=sys.executable, stdin=subprocess.PIPE)
     with python:
         try:
-            return _modules_of_plain_snap(folder, Card(processes=[Proc(python.pid, 1 << 30)]), has_card=has_card)
+            machine = Scenario([Card(processes=[Proc(python.pid, 1 << 30)])])
+            return _modules_of_plain_snap(machine.environment(folder), before)
         finally:
             python.kill()
 
 
-def _modules_of_plain_snap(folder: Path, card: Card, *, has_card: bool) -> set[str]:
-    sysfs = folder / "sys"
-    sysfs.mkdir()
-    command = [sys.executable, "-v", "-c", "from gpusnap.__main__ import main; main()", "snap"]
-    env = os.environ | {"GPUSNAP_SYSFS": str(sysfs)}
-    if has_card:
-        env |= Scenario(cards=[card]).environment(folder)
-    done = subprocess.run(command, env=env, capture_output=True, check=True)
+def _modules_of_plain_snap(environment: dict[str, str], before: str) -> set[str]:
+    code = f"{before}from gpusnap.__main__ import main; main()"
+    command = [sys.executable, "-v", "-c", code, "snap"]
+    done = subprocess.run(command, env=surroundings(environment), capture_output=True, check=True)
     lines = done.stderr.decode().splitlines()
     return {line.split("'")[1] for line in lines if line.startswith("import '")}
 

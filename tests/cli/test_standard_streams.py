@@ -14,6 +14,7 @@ import pytest
 
 from tests.snapping import run_gpusnap
 from tests.standin import Card, Proc, Scenario
+from tests.surroundings import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ SHELL = ("sh", "-c")
 
 def _shell(line: str, *, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
     """`$G` is gpusnap."""
-    environ = {**os.environ, **(env or {}), "G": f"{sys.executable} -m gpusnap", "M": EXAMPLE}
+    environ = surroundings(env) | {"G": f"{sys.executable} -m gpusnap", "M": EXAMPLE}
     return subprocess.run([*SHELL, line], env=environ, capture_output=True, timeout=60, check=False)
 
 
@@ -99,7 +100,7 @@ def test_a_disk_that_takes_a_part_is_not_success(tmp_path: Path, unbuffered: str
 def test_a_pipe_that_was_made_non_blocking_gets_all(
     tmp_path: Path, words: tuple[str, ...], unbuffered: str
 ) -> None:
-    environ = {**os.environ, **MANY.environment(tmp_path), "PYTHONUNBUFFERED": unbuffered}
+    environ = surroundings(MANY.environment(tmp_path) | {"PYTHONUNBUFFERED": unbuffered})
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     command = [sys.executable, "-m", "gpusnap", *words]

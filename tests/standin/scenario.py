@@ -309,7 +309,9 @@ class Scenario:
         `calls` gets a line for each call. `cuda`: programs can allocate on card 0, through a stand-in libcuda.
         """
         libraries = [str(build(missing=missing))]
-        found = {"GPUSNAP_TEST_NVML": str(folder / "nvml.scenario")}
+        empty = folder / "sys"  # the cards that are really here are none of this machine's
+        empty.mkdir(exist_ok=True)
+        found = {"GPUSNAP_TEST_NVML": str(folder / "nvml.scenario"), "GPUSNAP_SYSFS": str(empty)}
         if calls is not None:
             found["GPUSNAP_TEST_NVML_CALLS"] = str(calls)
         if cuda:

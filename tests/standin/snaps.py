@@ -50,7 +50,7 @@ def main() -> None:
     documents = []
     for path in json.load(sys.stdin):
         os.environ["GPUSNAP_TEST_NVML"] = path
-        host = LiveHost()
+        host = LiveHost(sysfs=os.environ["GPUSNAP_SYSFS"])
         documents.append(dumps(collect(host, CollectOptions())).decode())
         host.close_nvml()
     sys.stdout.write(f"[{','.join(documents)}]")

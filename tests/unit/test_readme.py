@@ -17,6 +17,7 @@ import pytest
 
 from gpusnap.llm.servers import all_servers
 from tests.snapping import run_gpusnap
+from tests.surroundings import surroundings
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -63,7 +64,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("command", "expected"), commands(), ids=[command for command, _ in commands()])
 def test_readme_command_prints_what_readme_says(command: str, expected: list[str], workplace: Path) -> None:
     path = f"{workplace / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "120", "TZ": "UTC"}
+    env = surroundings({"PATH": path, "COLUMNS": "120", "TZ": "UTC"})
     done = subprocess.run(
         ["bash", "-c", command], cwd=workplace, env=env, capture_output=True, check=False, timeout=60
     )

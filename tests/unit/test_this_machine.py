@@ -77,7 +77,7 @@ def test_the_commands_run(tmp_path: Path) -> None:
         ["explain", recording],
         ["record", recording, "--", sys.executable, "-c", "pass"],
     ):
-        done = run_gpusnap(*words)
+        done = run_gpusnap(*words, this_machine=True)
         assert done.returncode == 0, (words, done.stderr)
     with open(recording, "rb") as lines:
         assert [json.loads(line)["recording"]["sequence"] for line in lines] == [1, 1, 2, 1, 2]

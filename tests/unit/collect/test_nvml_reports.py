@@ -13,6 +13,7 @@ import pytest
 from tests.sleeping import sleeping
 from tests.snapping import run_gpusnap, snap, source
 from tests.standin import BEFORE_R510, FOREVER, UNAVAILABLE, Card, Partition, Proc, Sample, Scenario
+from tests.surroundings import surroundings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ NOT_SUPPORTED, NO_PERMISSION, DRIVER_NOT_LOADED, FUNCTION_NOT_FOUND, LOST, MISMA
 )
 COMPUTE = "nvmlDeviceGetComputeRunningProcesses"
 GRAPHICS = "nvmlDeviceGetGraphicsRunningProcesses"
-TAKE = "import gpusnap; from gpusnap.codec import dumps; print(dumps(gpusnap.take()).decode())"
+SNAP = "import sys; sys.argv[1:] = ['snap']; from gpusnap.__main__ import main; main()"
 LISTS = [f"{name}{version}" for name in (COMPUTE, GRAPHICS) for version in ("_v3", "_v2")]
 
 
@@ -210,7 +211,7 @@ def test_report_086_version_mismatch_names_both_versions(tmp_path: Path) -> None
     assert document["processes"] is None
 
 
-def test_driver_that_is_not_loaded_is_failed_and_missing_library_is_absent(tmp_path: Path) -> None:
+def test_a_driver_that_is_not_loaded_is_failed(tmp_path: Path) -> None:
     machine = Scenario(cards=[Card()])
     machine.fail("nvmlInit", DRIVER_NOT_LOADED)
     done = run_gpusnap("snap", machine=machine, folder=tmp_path)
@@ -303,20 +304,23 @@ def test_report_128_a_library_in_a_known_place_is_found_without_the_loaders_path
     """gpu-manager#101: `libnvidia-ml.so.1` in /usr/local/nvidia/lib64 only; here its place is another folder."""
     environment = Scenario(cards=[Card(used=GIB)]).environment(tmp_path)
     folder = environment.pop("LD_LIBRARY_PATH").partition(os.pathsep)[0]
-    code = f"from gpusnap import live_nvml; live_nvml.LIBRARY_PLACES = ('/no/folder', {folder!r}); {TAKE}"
-    inherited = {key: value for key, value in os.environ.items() if key != "LD_LIBRARY_PATH"}
-    found = subprocess.check_output([sys.executable, "-c", code], env=inherited | environment)
+    code = f"from gpusnap import live_nvml; live_nvml.LIBRARY_PLACES = ('/no/folder', {folder!r}); {SNAP}"
+    environ = surroundings(environment)
+    del environ["LD_LIBRARY_PATH"]
+    found = subprocess.check_output([sys.executable, "-c", code], env=environ)
     (row,) = json.loads(found)["adapters"]
     assert (row["vendor"], row["memory"]["used_bytes"]) == ("nvidia", GIB)
 
 
-def test_report_128_a_library_that_is_nowhere_is_absent_with_the_places_tried(tmp_path: Path) -> None:
-    done = run_gpusnap("snap")
+def test_report_128_a_library_that_is_nowhere_is_absent_with_the_places_tried() -> None:
+    """Under a name that no driver's library has: whatever machine this is, there is none."""
+    code = f"from gpusnap import live_nvml; live_nvml._SONAME = 'libnvidia-ml.so.nowhere'; {SNAP}"
+    done = subprocess.run([sys.executable, "-c", code], env=surroundings(), capture_output=True, check=False)
     row = next(row for row in json.loads(done.stdout)["backends"] if row["name"] == "nvml")
     assert done.returncode == 0
     assert done.stderr == b""
     assert row["status"] == "absent"
-    assert "libnvidia-ml.so.1" in row["detail"]
+    assert "libnvidia-ml.so.nowhere" in row["detail"]
     assert "/usr/local/nvidia/lib64" in row["detail"]
 
 

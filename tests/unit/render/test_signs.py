@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from gpusnap.render.screen import Screen
 from gpusnap.render.signs import in_signs_of
 from tests.snapping import run_gpusnap
+from tests.surroundings import surroundings
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = str(ROOT / "examples/machines/rtx4080-desktop")
@@ -81,7 +81,5 @@ def test_json_is_utf_8_whatever_the_terminal_is() -> None:
 
 def test_messages_on_standard_error_are_ascii_too(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from gpusnap.cli.io import say; say('1 \\u2192 2 \\u00b7 61 \\u00b0C')"]
-    done = subprocess.run(
-        command, env={**os.environ, **ASCII, "PYTHONPATH": str(ROOT)}, capture_output=True, check=True
-    )
+    done = subprocess.run(command, env=surroundings(ASCII), capture_output=True, check=True)
     assert done.stderr == b"1 -> 2 | 61 C\n"
