@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from tests.namespaces import needs_host_pids
 from tests.standin import Card, Scenario
 from tests.standin.ask import ROOT
 
@@ -29,6 +30,7 @@ def check(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+@needs_host_pids
 def test_a_card_that_keeps_good_books_passes(tmp_path: Path) -> None:
     done = check(Scenario([Card(), Card()]).environment(tmp_path, cuda=True))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.namespaces import needs_host_pids
 from tests.snapping import run_gpusnap
 from tests.standin import Card, Proc, Scenario
 from tests.standin.ask import ROOT
@@ -124,6 +125,7 @@ def used_delta(document: dict[str, Any]) -> int:
     return delta
 
 
+@needs_host_pids
 def test_a_process_that_really_starts(machine: Machine) -> None:
     with machine.holder(64 * MIB) as old:
         before = machine.snap()
@@ -137,6 +139,7 @@ def test_a_process_that_really_starts(machine: Machine) -> None:
     assert machine.text(before, after)[0].startswith("H100 80GB HBM3: +1.5 GiB in ")
 
 
+@needs_host_pids
 def test_a_process_that_really_exits_and_gives_back_all_it_held(machine: Machine) -> None:
     with machine.holder(256 * MIB) as gone:
         before = machine.snap()
@@ -146,6 +149,7 @@ def test_a_process_that_really_exits_and_gives_back_all_it_held(machine: Machine
     assert document["unattributed"][0]["explained_by"] == []
 
 
+@needs_host_pids
 def test_a_process_that_exits_without_its_memory_coming_free_is_named(machine: Machine) -> None:
     """nvitop#134: the driver goes on to count what a dead process held, and lists nobody for it."""
     held = CONTEXT + 256 * MIB
@@ -177,6 +181,7 @@ def test_a_process_that_the_driver_still_lists_after_its_end_is_unknown_not_the_
     assert [warning["code"] for warning in document["warnings"]] == ["unknown-start"]
 
 
+@needs_host_pids
 def test_a_process_that_really_grows(machine: Machine) -> None:
     with machine.holder(64 * MIB) as one:
         before = machine.snap()
@@ -191,6 +196,7 @@ def test_a_process_that_really_grows(machine: Machine) -> None:
     assert verdicts(machine.diff(after, before)) == [(one.pid, "changed", -512 * MIB)]
 
 
+@needs_host_pids
 @pytest.mark.skipif(not os.access(LAST_PID, os.W_OK) or os.geteuid() != 0, reason="choosing a pid needs root")
 def test_report_083_a_pid_that_is_really_reused(machine: Machine) -> None:
     with machine.holder(1024 * MIB) as first:
@@ -211,6 +217,7 @@ def test_report_083_a_pid_that_is_really_reused(machine: Machine) -> None:
     assert (row["status"], row["changes"]["vram_bytes"]["delta"]) == ("replaced", -960 * MIB)
 
 
+@needs_host_pids
 def test_a_process_that_becomes_another_program_is_still_itself(machine: Machine) -> None:
     """execve keeps pid and start stamp: the row is the same, its name is another."""
     with subprocess.Popen(["sh", "-c", "read _; exec sleep 60"], stdin=subprocess.PIPE) as child:
@@ -231,6 +238,7 @@ def test_a_process_that_becomes_another_program_is_still_itself(machine: Machine
     assert "vram_bytes" not in row["changes"]
 
 
+@needs_host_pids
 def test_live_and_a_recording_of_the_same_machine(machine: Machine) -> None:
     recording = str(machine.folder / "rec.jsonl")
     with machine.holder(64 * MIB) as one:

@@ -179,7 +179,11 @@ def test_pictures_of_a_recording_and_of_one_snapshot(form: str) -> None:
 
 def test_prometheus_text_goes_whole_into_a_file_that_its_reader_may_open(tmp_path: Path) -> None:
     path = tmp_path / "gpusnap.prom"
-    done = run_gpusnap("snap", "--replay", EXAMPLE, "--format", "prometheus", "--per-pid", "-o", str(path))
+    old_umask = os.umask(0o022)
+    try:
+        done = run_gpusnap("snap", "--replay", EXAMPLE, "--format", "prometheus", "--per-pid", "-o", str(path))
+    finally:
+        os.umask(old_umask)
     assert (done.returncode, done.stdout) == (0, b"")
     assert path.stat().st_mode & 0o777 == 0o644
     text = path.read_text()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.namespaces import needs_host_pids
 from tests.snapping import run_gpusnap
 from tests.standin import Card, Proc, Scenario
 
@@ -100,6 +101,7 @@ def test_a_holder_of_a_card_whose_memory_is_accounted_for_is_nothing_special(tmp
     assert "unattributed-memory" not in codes
 
 
+@needs_host_pids
 def test_report_025_a_real_zombie_that_the_driver_lists(tmp_path: Path) -> None:
     with zombie() as pid:
         document = explained(Scenario(cards=[Card(processes=[Proc(pid, 5 * GIB)])]), tmp_path)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.recorder import GPUSNAP, REPLAY, ROOT, end, environment, record, samples, start, wait_for_samples
+from tests.namespaces import needs_host_pids
 
 
 def test_a_plain_record_appends_one_sample_and_says_nothing(tmp_path: Path) -> None:
@@ -229,6 +230,7 @@ def test_report_121_cmdline_none_keeps_only_the_program(tmp_path: Path) -> None:
     assert all(len(row["cmdline"] or []) <= 1 for row in doc["processes"])
 
 
+@needs_host_pids
 def test_report_103_command_lines_are_redacted_by_default(tmp_path: Path) -> None:
     """A real process of this machine: NVML lists it, its argv holds a key."""
     from tests.standin import Card, Proc, Scenario

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.recorder import GPUSNAP, REPLAY, end, environment, record, samples, start
+from tests.namespaces import needs_host_pids
 from tests.standin import Card, Proc, Scenario
 
 GIB = 1 << 30
@@ -156,6 +157,7 @@ def scenario(used: int, *processes: Proc) -> Scenario:
     return Scenario([Card(total=16 * GIB, used=used, reserved=0, processes=processes)])
 
 
+@needs_host_pids
 def test_peak_and_what_was_left_behind_are_said_and_kept_as_json(tmp_path: Path) -> None:
     """The command changes the machine under the recorder: 2 GiB before, 12 GiB meanwhile, 3 GiB after."""
     more = scenario(2 * GIB).environment(tmp_path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract import check_contract
+from tests.namespaces import needs_host_pids
 from tests.snapping import run_gpusnap, snap
 from tests.standin import Card, Proc, Scenario
 from tests.surroundings import surroundings
@@ -247,6 +248,7 @@ def test_plain_snap_loads_neither_typer_nor_anything_heavy(tmp_path: Path) -> No
     assert not loaded & (slow | {"importlib.metadata", "http.client", "urllib.request", "multiprocessing"})
 
 
+@needs_host_pids
 def test_plain_snap_loads_nothing_for_cards_and_programs_that_are_not_there(tmp_path: Path) -> None:
     """An NVIDIA card and a Python process: no backend of another vendor, no server, no log, no model file."""
     loaded = modules_of_plain_snap(tmp_path)
