@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 
@@ -24,9 +26,9 @@ class Child:
     def __init__(self, argv: list[str]) -> None:
         try:
             self._process = subprocess.Popen(argv)
-        except FileNotFoundError as error:
-            raise CannotStart(f"{argv[0]}: command not found", NOT_FOUND) from error
         except OSError as error:
+            if isinstance(error, FileNotFoundError) or _is_nowhere(argv[0]):
+                raise CannotStart(f"{argv[0]}: command not found", NOT_FOUND) from error
             raise CannotStart(f"{argv[0]}: {error.strerror}", NOT_RUNNABLE) from error
         self.pid = self._process.pid
 
@@ -43,3 +45,8 @@ class Child:
             return
         except ValueError:  # Windows sends nothing but an end
             self._process.terminate()
+
+
+def _is_nowhere(name: str) -> bool:
+    """exec(3) says "permission denied" of a missing name if some folder of PATH may not be looked into."""
+    return os.path.basename(name) == name and shutil.which(name, mode=os.F_OK) is None

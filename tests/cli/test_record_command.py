@@ -109,6 +109,15 @@ def test_a_command_that_cannot_start_is_what_a_shell_would_say(tmp_path: Path, c
     assert done.stderr.count("\n") == 1
 
 
+def test_a_folder_of_the_path_that_may_not_be_looked_into_hides_no_missing_command(tmp_path: Path) -> None:
+    """To an ordinary user exec(3) says "permission denied" then (a PATH kept through `su`); shells: not found."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    path = f"{closed}{os.pathsep}{os.environ['PATH']}"
+    done = record(str(tmp_path / "a.jsonl"), "--", "no-such-command", more={"PATH": path})
+    assert (done.returncode, done.stderr) == (127, "gpusnap record: no-such-command: command not found\n")
+
+
 def test_ctrl_c_on_a_terminal_reaches_the_command_once(tmp_path: Path) -> None:
     """A training run that gets it twice drops its checkpoint."""
     script = """

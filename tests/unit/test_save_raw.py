@@ -96,9 +96,16 @@ def test_nobody_is_named_in_what_is_kept(tmp_path: Path) -> None:
             document.pop(key)
     assert second["host"]["hostname"] == "host"
     second["host"]["hostname"] = first["host"]["hostname"]
-    assert second["processes"] == first["processes"]
+    assert [without_names(row) for row in second["processes"]] == [
+        without_names(row) for row in first["processes"]
+    ]
     assert second["adapters"] == first["adapters"]
     assert second["backends"] == first["backends"]
+
+
+def without_names(row: dict[str, Any]) -> dict[str, Any]:
+    """An ordinary user is renamed in what was kept, and so is a folder of that name; root is not."""
+    return {key: value for key, value in row.items() if key not in ("user", "cwd", "exe", "cmdline")}
 
 
 def all_that_is_said(folder: Path) -> str:
