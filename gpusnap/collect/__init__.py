@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 import gpusnap
 from gpusnap.collect.accounting import account
-from gpusnap.collect.adapter_filter import keep_adapters
+from gpusnap.collect.adapter_filter import keep_adapters, keep_warnings
 from gpusnap.collect.bounded import BoundedBackend, Worker
 from gpusnap.collect.harvest import warning
 from gpusnap.collect.holders import gpu_file_test
 from gpusnap.collect.host_facts import boot_id, host_row
-from gpusnap.collect.merge import LAST_RESORT, NO_LIST, merge_adapters, merge_processes
+from gpusnap.collect.merge import NO_LIST, merge_adapters, merge_processes, use_final_ids
 from gpusnap.collect.models import ModelRows
 from gpusnap.collect.out_of_range import refuse_more_than_the_card
 from gpusnap.collect.processes import open_table
@@ -80,10 +80,10 @@ class Collector:
         warnings = [note for harvest in harvests for note in harvest.warnings]
         # A card that is pulled out while it is recorded is a sample without it, not a wrong option.
         names = [(facts, facts.identity["id"]) for harvest in harvests for facts in harvest.adapters]
-        merged = _known_adapters(harvests)
-        _rename(warnings, names, merged)
+        merged = merge_adapters(harvests)
+        use_final_ids(warnings, names, merged)
         adapters = keep_adapters(merged, options.adapters, must_exist=not self._sampled)
-        warnings = _without_those_of(merged, adapters, warnings)
+        warnings = keep_warnings(warnings, merged, adapters)
         self._sampled = True
         provenance = ProvenanceTable()
         found = merge_processes(harvests)
@@ -215,32 +215,6 @@ class Collector:
             text = f"{' and '.join(causes)}, so that some holders may be missing"
             warnings.append(warning("holders-incomplete", text))
         return rows
-
-
-def _rename(
-    warnings: list[Warning_], names: list[tuple[AdapterFacts, object]], merged: list[AdapterFacts]
-) -> None:
-    """A backend's own name of an adapter becomes the one that the document has."""
-    ids = {facts.key: str(facts.identity["id"]) for facts in merged}
-    final = {str(name): ids[facts.key] for facts, name in names}
-    for note in warnings:
-        if note["adapter"] is not None:
-            note["adapter"] = final.get(note["adapter"], note["adapter"])
-
-
-def _without_those_of(
-    merged: list[AdapterFacts], kept: list[AdapterFacts], warnings: list[Warning_]
-) -> list[Warning_]:
-    """What is told of an adapter that `--adapter` leaves out says nothing about this document."""
-    left_out = {facts.identity["id"] for facts in merged} - {facts.identity["id"] for facts in kept}
-    return [note for note in warnings if note["adapter"] not in left_out]
-
-
-def _known_adapters(harvests: list[Harvest]) -> list[AdapterFacts]:
-    """Merged adapters, in the order of their backends; what only a last resort saw stands last."""
-    first = [h for h in harvests if h.backend["name"] not in LAST_RESORT]
-    last = [h for h in harvests if h.backend["name"] in LAST_RESORT]
-    return merge_adapters([*first, *last])
 
 
 def _by_memory(facts: ProcessFacts) -> int:

@@ -1,4 +1,4 @@
-"""Which adapter a person means: `0`, `GPU-1b2c`, `0000:3b:00.0`, `3b:00.0`, `rtx 4080`."""
+"""Which adapter a person means: `0`, `GPU-1b2c`, `0000:3b:00.0`, `3b:00.0`, `rtx 4080`; what `--adapter` keeps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gpusnap.collect.harvest import AdapterFacts
+    from gpusnap.model import Warning_
 
 
 _MODEL_DIGITS = 3  # fewer are a slip in an index sooner than a model
@@ -67,6 +68,14 @@ def keep_adapters(
             raise NoSuchAdapter(f"no adapter is named {word!r} (adapters here: {known or 'none'})")
         kept |= named
     return [facts for facts in adapters if facts.identity.get("id") in kept]
+
+
+def keep_warnings(
+    warnings: list[Warning_], merged: list[AdapterFacts], kept: list[AdapterFacts]
+) -> list[Warning_]:
+    """What is told of an adapter that `--adapter` leaves out says nothing about this document."""
+    left_out = {facts.identity["id"] for facts in merged} - {facts.identity["id"] for facts in kept}
+    return [note for note in warnings if note["adapter"] not in left_out]
 
 
 def _plain(identity: Mapping[str, object]) -> dict[str, object]:

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gpusnap.collect.harvest import Harvest
+    from gpusnap.model import Warning_
 
 # Backends that only say that something is there, where nobody else did.
-LAST_RESORT = frozenset({"pci"})
+_LAST_RESORT = frozenset({"pci"})
 
 
 def merge_adapters(harvests: Iterable[Harvest]) -> list[AdapterFacts]:
-    """One AdapterFacts a key, in the order in which keys were first seen."""
+    """One AdapterFacts a key, in the order of the backends; what only a last resort saw stands last."""
     merged: dict[str, AdapterFacts] = {}
-    for harvest in harvests:
+    for harvest in sorted(harvests, key=lambda harvest: harvest.backend["name"] in _LAST_RESORT):
         for facts in harvest.adapters:
             known = merged.get(facts.key)
             if known is None:
@@ -58,6 +59,17 @@ def _join(known: AdapterFacts, more: AdapterFacts) -> None:
     ):
         known.shared_clients = more.shared_clients
     known.unified_only = known.unified_only or more.unified_only
+
+
+def use_final_ids(
+    warnings: list[Warning_], names: list[tuple[AdapterFacts, object]], merged: list[AdapterFacts]
+) -> None:
+    """A backend's own name of an adapter becomes the one that the document has."""
+    ids = {facts.key: str(facts.identity["id"]) for facts in merged}
+    final = {str(name): ids[facts.key] for facts, name in names}
+    for note in warnings:
+        if note["adapter"] is not None:
+            note["adapter"] = final.get(note["adapter"], note["adapter"])
 
 
 def _counts_otherwise(known: AdapterFacts, more: AdapterFacts) -> bool:
