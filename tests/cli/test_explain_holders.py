@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -84,8 +85,10 @@ def test_report_080_a_real_holder_that_the_driver_does_not_list(tmp_path: Path) 
     with holder() as pid:
         document = explained(Scenario(cards=[Card(used=6 * GIB)]), tmp_path)
     found = finding(document, "unlisted-holder")
-    assert found["title"] == "1 process not listed by the driver holds the card open"
-    (line,) = found["evidence"]
+    title = r"(1 process|\d+ processes) not listed by the driver holds? the card open"
+    assert re.fullmatch(title, found["title"])
+    # Other holders may be about: those of tests beside this one, or of a real card of this machine.
+    (line,) = [line for line in found["evidence"] if line.startswith(f"pid {pid} ")]
     name = open(f"/proc/{os.getpid()}/comm").read().strip()  # noqa: SIM115
     parent = f"parent {os.getpid()} {name}"
     assert line == f"pid {pid} sleep (root): /dev/nvidia0 open, sleeping, {parent}; size unknown"
