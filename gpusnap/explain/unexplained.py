@@ -13,6 +13,8 @@ from gpusnap.explain.rows import entry_of, reason, reason_word
 from gpusnap.explain.words import count_of, pid_list
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gpusnap.explain.view import CardView
     from gpusnap.model import Adapter, Holder, Process
 
@@ -41,8 +43,6 @@ SERVICES = frozenset(
         "plymouthd",
     }
 )
-
-
 ELSEWHERE = "Windows itself has the figures: run gpusnap on Windows, whose own counters it reads there."
 
 
@@ -87,78 +87,68 @@ def suspects(view: CardView) -> list[Holder]:
 
 def causes(view: CardView) -> list[Cause]:
     """Likely causes, the best supported first; never empty."""
-    found: list[Cause] = []
-    host = view.document["host"]
-    others = [
-        row for row in view.rows if row["name"] is None and _why_nameless(view, row) == "other-pid-namespace"
+    return [*_of_its_rows(view), *_of_the_host(view), *_of_its_kind(view)] or [
+        Cause(
+            "memory of a process that ended without the driver freeing it, or the driver's own",
+            "If it does not go away, unload the driver's module or reboot when nobody needs the card.",
+        )
     ]
-    gone = [row for row in view.rows if _why_nameless(view, row) == "exited"]
+
+
+def _of_its_rows(view: CardView) -> Iterator[Cause]:
+    """Rows without a figure, holders without a row."""
     unmeasured = [row for row in view.rows if row["vram_bytes"] is None]
     if unmeasured:
         why = reason(entry_of(view.document, unmeasured[0]), "vram_bytes")
         words = reason_word(entry_of(view.document, unmeasured[0]), "vram_bytes")
         number = count_of(len(unmeasured), "listed process", "listed processes")
-        advice = ELSEWHERE if why in ("wddm", "wsl") else None
-        found.append(Cause(f"{number} without a figure: {words}", advice))
+        yield Cause(f"{number} without a figure: {words}", ELSEWHERE if why in ("wddm", "wsl") else None)
     held = suspects(view)
     if held:
-        found.append(
-            Cause(
-                f"unlisted holders: pids {pid_list(holder['pid'] for holder in held)} have the device file open",
-            )
+        yield Cause(
+            f"unlisted holders: pids {pid_list(holder['pid'] for holder in held)} have the device file open"
         )
-    if host["container"] is True and not view.rows:
-        found.append(
-            Cause(
-                "gpusnap runs inside a container, and the list is filtered to its own processes",
-                "The host sees the rest, or share its PID namespace: docker run --pid=host; in Kubernetes "
-                "`hostPID: true`.",
-            )
+
+
+def _of_the_host(view: CardView) -> Iterator[Cause]:
+    """What can't be seen from here: beyond the container, ended, somebody else's, of another namespace."""
+    contained = view.document["host"]["container"] is True
+    if contained and not view.rows:
+        yield Cause(
+            "gpusnap runs inside a container, and the list is filtered to its own processes",
+            "The host sees the rest, or share its PID namespace: docker run --pid=host; in Kubernetes "
+            "`hostPID: true`.",
         )
+    gone = [row for row in view.rows if _why_nameless(view, row) == "exited"]
     if gone:
         pids = pid_list(row["pid"] for row in gone)
-        found.append(
-            Cause(f"the context of a process that ended: pid {pids}", "It goes with the driver's clean-up.")
-        )
+        yield Cause(f"the context of a process that ended: pid {pids}", "It goes with the driver's clean-up.")
     unreadable = view.card["unreadable_pids"]
     if unreadable is not None and unreadable > 0:
         number = count_of(unreadable, "process", "processes")
-        found.append(
-            Cause(
-                f"{number} of other users could not be looked into", "Run gpusnap as root to see whose they are."
-            )
+        yield Cause(
+            f"{number} of other users could not be looked into", "Run gpusnap as root to see whose they are."
         )
-    elif view.viewer.uid is not None and view.viewer.uid != 0 and not held and host["container"] is not True:
-        found.append(
-            Cause(
-                "likely another user's leftover: without root, other users' open files can't be seen",
-                "Only root can see whose it is.",
-            )
+    elif view.viewer.uid not in (None, 0) and not contained and not suspects(view):
+        yield Cause(
+            "likely another user's leftover: without root, other users' open files can't be seen",
+            "Only root can see whose it is.",
         )
+    others = [row for row in view.rows if _why_nameless(view, row) == "other-pid-namespace"]
     if others:
-        found.append(
-            Cause(
-                f"processes of another PID namespace: {pid_list(row['pid'] for row in others)}",
-                "Look from the host's namespace.",
-            )
-        )
+        pids = pid_list(row["pid"] for row in others)
+        yield Cause(f"processes of another PID namespace: {pids}", "Look from the host's namespace.")
+
+
+def _of_its_kind(view: CardView) -> Iterator[Cause]:
+    """What a driver of its kind charges to nobody."""
     if view.card["vendor"] == "nvidia" and any(row["type"] in ("compute", "both") for row in view.rows):
-        found.append(
-            Cause(
-                "managed memory (cudaMallocManaged): NVML does not charge it to the process",
-                "If a listed program uses managed memory, this is its own.",
-            )
+        yield Cause(
+            "managed memory (cudaMallocManaged): NVML does not charge it to the process",
+            "If a listed program uses managed memory, this is its own.",
         )
     if view.card["shared_clients"]:
-        found.append(Cause("surfaces that programs export to the compositor", "They go with those programs."))
-    if not found:
-        found.append(
-            Cause(
-                "memory of a process that ended without the driver freeing it, or the driver's own",
-                "If it does not go away, unload the driver's module or reboot when nobody needs the card.",
-            )
-        )
-    return found
+        yield Cause("surfaces that programs export to the compositor", "They go with those programs.")
 
 
 def likely(view: CardView) -> str | None:
