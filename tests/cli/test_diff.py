@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -215,12 +216,9 @@ def test_colour_only_when_asked_or_on_a_terminal(files: Path) -> None:
 def test_a_reader_that_leaves_ends_it_silently_with_141(files: Path) -> None:
     rows = [process(pid, GIB // 100) for pid in range(1, 4000)]
     (files / "many.json").write_bytes(dumps(snapshot([adapter(0, used=GIB)], rows)))
+    gpusnap = f"{quote(sys.executable)} -m gpusnap"
     pipe = subprocess.run(
-        [
-            "bash",
-            "-c",
-            f"{sys.executable} -m gpusnap diff a.json many.json --json | head -c 10; echo ${{PIPESTATUS[0]}}",
-        ],
+        ["bash", "-c", f"{gpusnap} diff a.json many.json --json | head -c 10; echo ${{PIPESTATUS[0]}}"],
         env=surroundings(),
         capture_output=True,
         check=False,

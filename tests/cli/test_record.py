@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -210,7 +211,7 @@ def test_samples_that_cannot_be_kept_end_it_with_3_after_max_failures(tmp_path: 
 
 def test_a_one_shot_that_cannot_be_kept_is_exit_3_at_once(tmp_path: Path) -> None:
     """RLIMIT_FSIZE 0 refuses every byte, as a full disk does."""
-    script = f"ulimit -f 0; exec {sys.executable} -m gpusnap record {tmp_path}/a.jsonl"
+    script = f"ulimit -f 0; exec {quote(sys.executable)} -m gpusnap record {tmp_path}/a.jsonl"
     done = subprocess.run(["sh", "-c", script], env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr == f"gpusnap record: {tmp_path}/a.jsonl: File too large\n"
@@ -262,10 +263,8 @@ def _umask() -> int:
 def test_crons_environment_is_enough(tmp_path: Path) -> None:
     """No PATH, no HOME, no LD_LIBRARY_PATH, no locale, no terminal, a working directory of /."""
     program = tmp_path / "gpusnap"
-    program.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-        "from gpusnap.__main__ import main\nmain()\n"
-    )
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gpusnap.__main__ import main; main()"
+    program.write_text(f'#!/bin/sh\nexec {quote(sys.executable)} -c {quote(code)} "$@"\n')
     program.chmod(0o755)
     path = tmp_path / "a.jsonl"
     for words in ([str(path)], [str(path), "--every", "20ms", "--count", "2", "--label", "source=cron"]):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -57,11 +58,9 @@ class Node:
         self.folder = folder
         self.more = Scenario([Card(used=GIB)]).environment(folder)
         self.program = folder / "gpusnap"
-        library, played = self.more["LD_LIBRARY_PATH"], self.more["GPUSNAP_TEST_NVML"]
-        self.program.write_text(
-            f"#!/bin/sh\nLD_LIBRARY_PATH='{library}' GPUSNAP_TEST_NVML='{played}' PYTHONPATH='{ROOT}' "
-            f'exec {sys.executable} -m gpusnap "$@"\n'
-        )
+        found = {**self.more, "PYTHONPATH": str(ROOT)}
+        variables = " ".join(f"{name}={quote(value)}" for name, value in found.items())
+        self.program.write_text(f'#!/bin/sh\n{variables} exec {quote(sys.executable)} -m gpusnap "$@"\n')
         self.program.chmod(0o755)
 
     def holds(self, used: int, *processes: Proc) -> None:

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,8 +94,10 @@ def test_full_standard_output_is_one_line_and_3() -> None:
 def test_broken_pipe_is_silent_141() -> None:
     # A pipe holds 64 KiB: enough labels to overrun it.
     many = " ".join(f"--label k{number}={'y' * 4000}" for number in range(25))
-    words = f"{sys.executable} -m gpusnap snap --replay {EXAMPLE} {many} | true; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", words], capture_output=True, check=False)
+    words = (
+        f"{quote(sys.executable)} -m gpusnap snap --replay {quote(EXAMPLE)} {many} | true; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", words], env=surroundings(), capture_output=True, check=False)
     assert done.stdout.split() == [b"141"]
     assert done.stderr == b""
 

@@ -27,20 +27,26 @@ SHELL = ("sh", "-c")
 
 
 def _shell(line: str, *, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
-    """`$G` is gpusnap."""
-    environ = surroundings(env) | {"G": f"{sys.executable} -m gpusnap", "M": EXAMPLE}
-    return subprocess.run([*SHELL, line], env=environ, capture_output=True, timeout=60, check=False)
+    """`g` is gpusnap, `$M` a machine to replay."""
+    environ = surroundings(env) | {"PYTHON": sys.executable, "M": EXAMPLE}
+    return subprocess.run(
+        [*SHELL, f'g() {{ "$PYTHON" -m gpusnap "$@"; }}; {line}'],
+        env=environ,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        "snap --replay $M",
-        "ps --replay $M",
-        "ps --json --replay $M",
-        "explain --replay $M",
-        "diff live live --replay $M",
-        "record - --replay $M",
+        'snap --replay "$M"',
+        'ps --replay "$M"',
+        'ps --json --replay "$M"',
+        'explain --replay "$M"',
+        'diff live live --replay "$M"',
+        'record - --replay "$M"',
         "snap --schema",
         "snap --help",
         "--version",
@@ -49,7 +55,7 @@ def _shell(line: str, *, env: dict[str, str] | None = None) -> subprocess.Comple
 )
 @pytest.mark.parametrize(("where", "words"), [(">&-", b"Bad file descriptor"), (">/dev/full", b"No space left")])
 def test_output_that_goes_nowhere_is_one_line_and_3(command: str, where: str, words: bytes) -> None:
-    done = _shell(f"$G {command} {where}", env={"PYTHONUNBUFFERED": ""})
+    done = _shell(f"g {command} {where}", env={"PYTHONUNBUFFERED": ""})
     assert (done.returncode, done.stdout) == (3, b"")
     (line,) = done.stderr.splitlines()
     assert b"standard output: " + words in line
@@ -59,17 +65,17 @@ def test_output_that_goes_nowhere_is_one_line_and_3(command: str, where: str, wo
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_message_that_nobody_can_read_changes_no_exit_code(where: str, unbuffered: str) -> None:
     environ = {"PYTHONUNBUFFERED": unbuffered}
-    assert _shell(f"$G ps --bogus {where}", env=environ).returncode == 2
-    assert _shell(f"$G ps --sort x {where}", env=environ).returncode == 2
-    assert _shell(f"$G {where}", env=environ).returncode == 2
-    good = _shell(f"$G snap -v --replay $M {where}", env=environ)
+    assert _shell(f"g ps --bogus {where}", env=environ).returncode == 2
+    assert _shell(f"g ps --sort x {where}", env=environ).returncode == 2
+    assert _shell(f"g {where}", env=environ).returncode == 2
+    good = _shell(f'g snap -v --replay "$M" {where}', env=environ)
     assert good.returncode == 0
     assert json.loads(good.stdout)["schema"] == "gpusnap.snapshot/1"
 
 
 @pytest.mark.parametrize("command", ["ps --from -", "diff - x.json", "explain --from -"])
 def test_a_closed_standard_input_is_one_line_and_2(command: str) -> None:
-    done = _shell(f"$G {command} <&-")
+    done = _shell(f"g {command} <&-")
     assert (done.returncode, done.stdout) == (2, b"")
     (line,) = done.stderr.splitlines()
     assert line.endswith(b"standard input: bad file descriptor")
@@ -79,7 +85,10 @@ def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     """What a driver library writes to standard error must not land in the recording."""
     file = tmp_path / "r.jsonl"
     (tmp_path / "pynvml.py").write_text("import os\nos.write(2, b'noise')\nraise ImportError('none')\n")
-    done = _shell(f"PYTHONPATH={tmp_path}:{ROOT} $G record {file} --every 1ms --count 2 <&- >&- 2>&-")
+    done = _shell(
+        f"g record {file} --every 1ms --count 2 <&- >&- 2>&-",
+        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )
     assert done.returncode == 0
     assert b"noise" not in file.read_bytes()
     sample, _ = file.read_bytes().splitlines()
@@ -90,7 +99,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
 def test_a_disk_that_takes_a_part_is_not_success(tmp_path: Path, unbuffered: str) -> None:
     """Python's unbuffered stream drops the rest in silence: a cut document and exit code 0."""
     environ = MANY.environment(tmp_path) | {"PYTHONUNBUFFERED": unbuffered}
-    done = _shell(f"ulimit -f 20; $G snap > {tmp_path}/cut.json", env=environ)
+    done = _shell(f"ulimit -f 20; g snap > {tmp_path}/cut.json", env=environ)
     assert done.returncode == 3
     assert done.stderr == b"gpusnap snap: standard output: File too large\n"
 
@@ -130,6 +139,6 @@ def test_what_others_name_drives_no_terminal(tmp_path: Path) -> None:
 
 
 def test_help_lasts_where_a_reader_leaves() -> None:
-    done = _shell("$G explain --help | head -n 1")
+    done = _shell("g explain --help | head -n 1")
     assert done.stdout == b"Usage: gpusnap explain [OPTIONS] [WHAT]\n"
     assert done.stderr == b""

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -22,18 +23,16 @@ from tests.surroundings import surroundings
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```console\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-EXAMPLES = [
-    (line[2:], []) if line.startswith("$ ") else (None, [line]) for block in BLOCKS for line in block.splitlines()
-]
 
 
-def commands() -> list[tuple[str, list[str]]]:
+def commands_of(block: str) -> list[tuple[str, list[str]]]:
+    """Each command with the lines that it prints."""
     found: list[tuple[str, list[str]]] = []
-    for command, lines in EXAMPLES:
-        if command is not None:
-            found.append((command, []))
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
         else:
-            found[-1][1].extend(lines)
+            found[-1][1].append(line)
     return found
 
 
@@ -56,20 +55,21 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "bin").mkdir()
     script = folder / "bin/gpusnap"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m gpusnap "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec {quote(sys.executable)} -m gpusnap "$@"\n')
     script.chmod(0o755)
     return folder
 
 
-@pytest.mark.parametrize(("command", "expected"), commands(), ids=[command for command, _ in commands()])
-def test_readme_command_prints_what_readme_says(command: str, expected: list[str], workplace: Path) -> None:
+@pytest.mark.parametrize("block", BLOCKS, ids=[block.splitlines()[0] for block in BLOCKS])
+def test_readme_commands_print_what_readme_says(block: str, workplace: Path) -> None:
     path = f"{workplace / 'bin'}{os.pathsep}{os.environ['PATH']}"
     env = surroundings({"PATH": path, "COLUMNS": "120", "TZ": "UTC"})
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=workplace, env=env, capture_output=True, check=False, timeout=60
-    )
-    printed = (done.stdout + done.stderr).decode().splitlines()
-    assert matches(expected, printed), "\n".join(printed)
+    for command, expected in commands_of(block):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=workplace, env=env, capture_output=True, check=False, timeout=60
+        )
+        printed = (done.stdout + done.stderr).decode().splitlines()
+        assert matches(expected, printed), "\n".join([command, *printed])
 
 
 @pytest.mark.parametrize("command", ["snap", "ps", "diff", "record", "explain"])
