@@ -105,7 +105,7 @@ def test_the_deadline_holds_for_an_answer_that_drips() -> None:
     began = time.monotonic()
     with listener, pytest.raises(TimeoutError):
         http_get("127.0.0.1", listener.getsockname()[1], "/", {}, 0.3, 100)
-    assert 0.25 < time.monotonic() - began < 1.0
+    assert 0.25 < time.monotonic() - began < 4, "all of it takes five seconds"
 
 
 def test_a_kept_machine_answers_from_its_file_and_refuses_the_rest(tmp_path: Path) -> None:
