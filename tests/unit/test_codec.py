@@ -17,7 +17,9 @@ from gpusnap.collect.options import CollectOptions
 
 EXAMPLE = Path(__file__).parents[2] / "examples/machines/rtx4080-desktop"
 # Encodes standard input without orjson loaded.
-PLAIN = "import json,sys; from gpusnap.codec import dumps; sys.stdout.buffer.write(dumps(json.load(sys.stdin.buffer)))"
+PLAIN = (
+    "import json,sys; from gpusnap.codec import dumps; sys.stdout.buffer.write(dumps(json.load(sys.stdin.buffer)))"
+)
 
 
 def test_python_json_orjson_and_jq_read_alike() -> None:
