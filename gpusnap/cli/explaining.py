@@ -243,10 +243,14 @@ def _option(name: str, value: str | None) -> list[str]:
 
 
 def _write_metrics(samples: Iterator[Snapshot] | list[Snapshot]) -> None:
-    from gpusnap.render.openmetrics import openmetrics
+    from gpusnap.render.openmetrics import LeftOut, openmetrics
 
-    for piece in openmetrics(samples):
+    left_out = LeftOut()
+    for piece in openmetrics(samples, left_out):
         write_out(piece)
+    said = left_out.message()
+    if said is not None:
+        say(f"gpusnap explain: {said}")
 
 
 def _reader_of(document: Snapshot, request: ExplainRequest) -> Viewer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from gpusnap.explain.words import count_of
 from gpusnap.render.metrics import FAMILIES, Labels, line, samples_of
 from gpusnap.timefmt import parse_rfc3339
 
@@ -46,22 +47,42 @@ class _Lines:
             yield "".join(self._loose).encode()
 
 
-def openmetrics(documents: Iterable[Snapshot]) -> Iterator[bytes]:
+class LeftOut:
+    """How many samples of the recording could not be written, wholly or in part."""
+
+    __slots__ = ("samples",)
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def message(self) -> str | None:
+        """One line for people; None: nothing was left out."""
+        if not self.samples:
+            return None
+        said = count_of(self.samples, "sample")
+        return f"{said} left out: not later than one before, as when the clock is set back; Prometheus takes none"
+
+
+def openmetrics(documents: Iterable[Snapshot], left_out: LeftOut | None = None) -> Iterator[bytes]:
     """Pieces of the text, ending in `# EOF`. A sample that is not later than the one before it is left out."""
     series: dict[str, dict[Labels, _Lines]] = {}
     for document in documents:
         moment = parse_rfc3339(document["taken_at"])
         stamp = f"{moment:.3f}"
         host = document["host"]["hostname"]
+        is_whole = True
         common: Labels = (("host", host),) if host is not None else ()
         for sample in samples_of(document):
             labels = (*common, *sample.labels)
             lines = series.setdefault(sample.family, {}).setdefault(labels, _Lines())
             if moment <= lines.last:
+                is_whole = False
                 continue  # the wall clock was set back: Prometheus takes no sample twice
             lines.last = moment
             name = sample.family + _SUFFIX.get(FAMILIES[sample.family].kind, "")
             lines.add(line(name, labels, sample.value, stamp))
+        if left_out is not None and not is_whole:
+            left_out.samples += 1
     for family in FAMILIES.values():
         if family.name not in series:
             continue

@@ -169,6 +169,16 @@ def test_openmetrics_of_a_recording_ends_in_eof() -> None:
     assert len(used) == 463, "466 samples, 3 of them unknown"
 
 
+def test_what_openmetrics_can_not_hold_is_said(tmp_path: Path) -> None:
+    """The same recording twice: its second half is earlier than the end of its first."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(gzip.decompress(Path(LEAK).read_bytes()) * 2)
+    done = run_gpusnap("explain", str(path), "--format", "openmetrics")
+    assert done.returncode == 0
+    assert done.stdout.endswith(b"# EOF\n")
+    assert done.stderr.decode().startswith("gpusnap explain: 466 samples left out: not later than one before")
+
+
 @pytest.mark.parametrize("form", ["svg", "html"])
 def test_pictures_of_a_recording_and_of_one_snapshot(form: str) -> None:
     for words in ((LEAK,), ("--replay", EXAMPLE)):

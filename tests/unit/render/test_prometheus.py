@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpusnap.render.metrics import FAMILIES
-from gpusnap.render.openmetrics import openmetrics
+from gpusnap.render.openmetrics import LeftOut, openmetrics
 from gpusnap.render.prometheus import exposed, prometheus_text
 from tests.builders import GIB, START, adapter, backend, process, snapshot
 
@@ -105,5 +105,8 @@ def test_openmetrics_has_times_whole_series_and_an_end() -> None:
 
 def test_openmetrics_takes_no_moment_twice() -> None:
     documents = [snapshot([adapter(used=GIB)], [], at=START + offset) for offset in (0, 10, 5, 10, 20)]
-    used = lines(b"".join(openmetrics(documents)).decode(), "gpusnap_adapter_memory_used_bytes")
+    left_out = LeftOut()
+    used = lines(b"".join(openmetrics(documents, left_out)).decode(), "gpusnap_adapter_memory_used_bytes")
     assert [float(line.rsplit(" ", 1)[1]) - START for line in used] == [0, 10, 20]
+    assert left_out.samples == 2
+    assert (left_out.message() or "").startswith("2 samples left out: not later than one before")
