@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # 10,000 rows take 14 MB; what is larger than this is no snapshot of one machine.
 MAX_DOCUMENT_BYTES = 1 << 28
 _FAMILY, _MAJOR = SNAPSHOT_SCHEMA.split("/")
-_HINT = "taken with `gpusnap snap > {source}`?"
+STDIN_NAME = "standard input"  # what a source is called that has no name
+_BINARY = "binary data"
 
 
 class DocumentError(ValueError):
@@ -121,16 +122,15 @@ class Reader:
         if tool:
             why += f"; looks like {tool}"
         return DocumentError(
-            f"{self.source}: not a gpusnap document (line {line or 1}: {why}); {_HINT.format(source=self.source)}"
+            f"{self.source}: not a gpusnap document (line {line or 1}: {why}); {_hint(self.source)}"
         )
 
     def _malformed(self, data: bytes, line: int | None, words: str) -> DocumentError:
         """Not JSON at all, or JSON that ends too early."""
         what = _what_it_is(data)
         if what:
-            return DocumentError(
-                f"{self.source}: {what}, expected a gpusnap snapshot; {_HINT.format(source=self.source)}"
-            )
+            hint = _hint(self.source, may_replace=what != _BINARY)
+            return DocumentError(f"{self.source}: {what}, expected a gpusnap snapshot; {hint}")
         if "truncated" in words:
             at = line if line is not None else data.count(b"\n", 0, len(data.rstrip())) + 1
             return DocumentError(
@@ -211,6 +211,15 @@ def _whose(data: bytes) -> str | None:
     return None
 
 
+def _hint(source: str, *, may_replace: bool = True) -> str:
+    """How such a file comes about; nobody is told to write over a program, or into standard input."""
+    if source == STDIN_NAME or not may_replace:
+        return "taken with `gpusnap snap`?"
+    from shlex import quote
+
+    return f"taken with `gpusnap snap > {quote(source)}`?"
+
+
 def _what_it_is(data: bytes) -> str | None:
     """Kinds of file that are no JSON and worth a name of their own."""
     start = data[:4096].lstrip()
@@ -223,5 +232,5 @@ def _what_it_is(data: bytes) -> str | None:
     if b"NVIDIA-SMI" in start:
         return "the table of nvidia-smi"
     if b"\0" in start:
-        return "binary data"
+        return _BINARY
     return None

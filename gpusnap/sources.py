@@ -17,7 +17,7 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpusnap.codec_read import DocumentError
+from gpusnap.codec_read import STDIN_NAME, DocumentError
 from gpusnap.samples import Document, Sample, SampleReader, Skips
 from gpusnap.streams import open_source, unpacked
 from gpusnap.text import clean
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     Take = Callable[[], Snapshot]
 
 SELECTORS = "@first, @last, @12, @-3 or @2026-11-30T10:00Z"
-STDIN_NAME = "standard input"
 
 
 class Loaded(NamedTuple):

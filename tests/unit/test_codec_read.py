@@ -160,6 +160,17 @@ def test_what_is_no_json_is_called_by_its_name(data: bytes, words: str) -> None:
     message = error_of(data)
     assert message.startswith(f"a.json: {words}")
     assert "expected a gpusnap snapshot" in message
+    assert ("> a.json" in message) is (words != "binary data"), "nobody is told to write over a program"
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [("a b.json", "`gpusnap snap > 'a b.json'`?"), ("standard input", "; taken with `gpusnap snap`?")],
+)
+def test_the_hint_is_a_command_that_a_shell_takes(source: str, hint: str) -> None:
+    with pytest.raises(DocumentError) as error:
+        Reader(source).read(b"{}", None)
+    assert str(error.value).endswith(hint)
 
 
 @pytest.mark.parametrize(
