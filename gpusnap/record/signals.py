@@ -99,8 +99,6 @@ def _sent_by_keys(number: int) -> bool:
     """Whether a signal most likely comes from the terminal's keys, which reach the command by themselves."""
     if signal.Signals(number).name not in _FROM_KEYS:
         return False
-    if not hasattr(os, "tcgetpgrp"):  # a Windows console gives Ctrl-C to all of its processes
-        return True
     if sys.platform == "win32":  # Ctrl-C reaches every program of the console
         return True
     try:
