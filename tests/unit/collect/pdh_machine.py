@@ -6,10 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gpusnap.captured import CapturedHost
-from gpusnap.codec import dumps
-from gpusnap.collect import collect
-from gpusnap.collect.options import CollectOptions
-from tests.contract import check_contract
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,13 +66,3 @@ def windows(folder: Path, raw: dict[str, Any], *later: dict[str, Any], **nvml: A
     if nvml:
         (folder / "nvml.json").write_text(json.dumps({"version": "13", "calls": nvml["calls"]}))
     return CapturedHost(folder)
-
-
-def taken(host: CapturedHost, **options: Any) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(dumps(collect(host, CollectOptions(**options))))
-    check_contract(document)
-    return document
-
-
-def source(document: dict[str, Any], row: dict[str, Any], leaf: str) -> str:
-    return str(document["provenance"][row["provenance"]][leaf])

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from gpusnap.captured import CapturedHost
-from gpusnap.codec import dumps
-from gpusnap.collect import Collector, collect
+from gpusnap.collect import Collector
 from gpusnap.collect.ioreg import Client, UnknownPlist, parse_accelerators
 from gpusnap.collect.options import CollectOptions
-from tests.contract import check_contract
 from tests.snapping import run_gpusnap
+from tests.unit.collect.taking import source, taken
 
 MACHINES = Path(__file__).parents[2] / "machines"
 IOREG = "ioreg -a -r -l -w 0 -c IOAccelerator"
@@ -48,16 +47,6 @@ def mac(folder: Path, *plists: bytes, sizes: str = "hw.memsize: 34359738368\n", 
         (folder / f"commands{suffix}.json").write_text(json.dumps(commands))
     (folder / "raw.json").write_text(json.dumps({key.replace("_", " "): value for key, value in raw.items()}))
     return CapturedHost(folder)
-
-
-def taken(host: CapturedHost, **options: Any) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(dumps(collect(host, CollectOptions(**options))))
-    check_contract(document)
-    return document
-
-
-def source(document: dict[str, Any], row: dict[str, Any], leaf: str) -> str:
-    return str(document["provenance"][row["provenance"]][leaf])
 
 
 def test_clients_of_one_process_are_added_and_odd_ones_left_out() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from gpusnap.collect.ioreport_energy import Energy, energy_of, power_between
 from gpusnap.reading import Reading, measured, null
-from tests.unit.collect.test_apple import accelerator, client, mac, source, taken
+from tests.unit.collect.taking import source, taken
+from tests.unit.collect.test_apple import accelerator, client, mac
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,11 +25,10 @@ from tests.unit.collect.pdh_machine import (
     engine,
     memory,
     pdh,
-    source,
-    taken,
     used,
     windows,
 )
+from tests.unit.collect.taking import source, taken
 
 ID = "pci:0000:03:00.0"
 NVML_CARD = {

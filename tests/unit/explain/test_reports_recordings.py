@@ -11,7 +11,7 @@ from tests.builders import GIB, MIB, START, adapter, llm_facts, process, snapsho
 from tests.explaining import codes, explain, only, recording, words
 
 if TYPE_CHECKING:
-    pass
+    from gpusnap.model import Snapshot
 
 
 def test_report_028_a_steady_aggregate_is_no_alarm() -> None:
@@ -38,15 +38,7 @@ def test_report_028_a_steady_aggregate_is_no_alarm() -> None:
 
 def test_report_064_who_holds_a_card_for_a_day_at_zero_percent() -> None:
     # odh-manifests#265: 12 GiB held, 0 % in all samples of a day; never from a single snapshot.
-    documents = [
-        snapshot(
-            [adapter(total=16 * GIB, used=13 * GIB, busy=0)],
-            [process(77, 12 * GIB, user="bob")],
-            at=START + 600 * step,
-            uptime=600.0 * step,
-        )
-        for step in range(145)
-    ]
+    documents = held_for_a_day(16 * GIB)
     explanation = recording(documents)
     found = only(explanation, "idle-but-full")
     assert "python (pid 77, bob) held 12.0 GiB for 1 d 0 h, the card 0 % busy at most" in words(found)
@@ -55,16 +47,14 @@ def test_report_064_who_holds_a_card_for_a_day_at_zero_percent() -> None:
     assert "now" in single["title"]
     assert "1 d" not in single["title"]
     # On a card that is not full the holder is named too.
-    roomy = [
-        snapshot(
-            [adapter(total=80 * GIB, used=13 * GIB, busy=0)],
-            [process(77, 12 * GIB, user="bob")],
-            at=START + 600 * step,
-            uptime=600.0 * step,
-        )
-        for step in range(145)
-    ]
-    assert "(pid 77, bob) held 12.0 GiB for 1 d 0 h" in recording(roomy)["answer"]
+    roomy = recording(held_for_a_day(80 * GIB))
+    assert "(pid 77, bob) held 12.0 GiB for 1 d 0 h" in roomy["answer"]
+
+
+def held_for_a_day(total: int) -> list[Snapshot]:
+    """A card of that size on which bob's process holds 12 GiB at 0 %, every ten minutes."""
+    card, row = adapter(total=total, used=13 * GIB, busy=0), process(77, 12 * GIB, user="bob")
+    return [snapshot([card], [row], at=START + 600 * step, uptime=600.0 * step) for step in range(145)]
 
 
 def under_load(step: int) -> tuple[int, int]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gpusnap.captured import CapturedHost
-from tests.unit.collect.pdh_machine import GIB, memory, pdh, source, taken, used, windows
+from tests.unit.collect.pdh_machine import GIB, memory, pdh, used, windows
+from tests.unit.collect.taking import source, taken
 from tests.unit.collect.test_apple import accelerator, client, mac
 from tests.unit.llm.models import qwen3_06b
 
